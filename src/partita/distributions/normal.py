@@ -1,0 +1,69 @@
+"""Gaussian densities as frozen records of tensors."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+LOG_2PI = math.log(2 * math.pi)
+
+Block = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class DiagonalNormal:
+    """B densities N(mean, diag exp(log_variance)), one a row; `mean` and `log_variance` are (B, K)."""
+
+    mean: Tensor
+    log_variance: Tensor
+
+    def sample(self, noise: Tensor) -> Tensor:
+        """z = mean + sd * noise: the randomness comes from outside."""
+        return self.mean + torch.exp(0.5 * self.log_variance) * noise
+
+    def log_prob_each(self, z: Tensor) -> Tensor:
+        """log N(z_k; mean_k, variance_k), coordinate by coordinate."""
+        squared = (z - self.mean).square() * torch.exp(-self.log_variance)
+        return -0.5 * (squared + self.log_variance + LOG_2PI)
+
+    def log_prob(self, z: Tensor) -> Tensor:
+        return self.log_prob_each(z).sum(-1)
+
+    def log_prob_blocks(self, z: Tensor, blocks: Sequence[Block]) -> Tensor:
+        """log q(z_S | n) of every row under its own density, (B, blocks)."""
+        each = self.log_prob_each(z)
+        return torch.stack([each[..., list(block)].sum(-1) for block in blocks], -1)
+
+    def kl_each(self, other: "DiagonalNormal | None" = None) -> Tensor:
+        """KL(self || other) coordinate by coordinate, (B, K); `other` None is the standard normal."""
+        if other is None:
+            return 0.5 * (self.mean.square() + torch.exp(self.log_variance) - 1 - self.log_variance)
+        ratio = torch.exp(self.log_variance - other.log_variance)
+        distance = (self.mean - other.mean).square() * torch.exp(-other.log_variance)
+        return 0.5 * (distance + ratio - 1 - self.log_variance + other.log_variance)
+
+    def pairwise(self, z: Tensor, block: Block, *, form: str = "matrix") -> Tensor:
+        """log q(z_{i,S} | n_j) for every z_i against every density j, (len(z), B).
+
+        `form="matrix"` expands the square into one matrix product: no (z, B, K) tensor exists, but in float32 it loses
+        about 1e-7 * max(z^2 / variance) nats to cancellation. `form="dense"` sums differences and loses nothing.
+        """
+        columns = list(block)
+        z, mean, log_variance = z[..., columns], self.mean[..., columns], self.log_variance[..., columns]
+        constant = -0.5 * (log_variance.sum(-1) + len(columns) * LOG_2PI)
+        if form == "dense" or len(columns) == 1:
+            scale = torch.exp(-0.5 * log_variance)
+            return constant - 0.5 * ((z.unsqueeze(-2) - mean) * scale).square().sum(-1)
+        centre = mean.mean(-2, keepdim=True)
+        z, mean = z - centre, mean - centre
+        precision = torch.exp(-log_variance)
+        left = torch.cat([-0.5 * z.square(), z, torch.ones_like(z[..., :1])], -1)
+        offset = (constant - 0.5 * (mean.square() * precision).sum(-1)).unsqueeze(-1)
+        right = torch.cat([precision, mean * precision, offset], -1)
+        return left @ right.transpose(-1, -2)
+
+
+def standard_normal_log_prob_each(z: Tensor) -> Tensor:
+    return -0.5 * (z.square() + LOG_2PI)
