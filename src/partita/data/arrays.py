@@ -1,0 +1,143 @@
+"""The user's own arrays: any reasonable shape and type becomes a Dataset."""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from partita.data.dataset import Dataset, all_finite
+from partita.data.npy import npz_keys, read_npy, read_npz
+
+OBSERVATION_KEYS = ("x", "X", "images", "imgs", "data", "frames")
+FACTOR_KEYS = ("factors", "latents_classes")
+LABEL_KEYS = ("labels", "u", "y")
+CHANNELS = (1, 2, 3, 4)
+
+
+def from_array(
+    x: Any,
+    *,
+    factors: Any = None,
+    factor_names: Sequence[str] = (),
+    factor_sizes: Sequence[int] = (),
+    labels: Any = None,
+    truth: Any = None,
+    truth_groups: Sequence[Sequence[int]] | None = None,
+    name: str = "array",
+    scale: float | None = None,
+    description: Mapping[str, Any] | None = None,
+) -> Dataset:
+    """A data set from arrays in memory.
+
+    `x`: (n, features); (n, height, width), which becomes one channel; or images with the channels before or after the
+    pixels. 8-bit images stay 8-bit, everything else becomes float32. `scale` multiplies the observations; by default
+    8-bit images are brought into 0..1 (by 1/255, or by 1 when they hold only 0 and 1) and other data stay as they are.
+    """
+    images = arranged(as_numbers(x, name), name)
+    if scale is None:
+        scale = 1 / 255 if images.dtype == np.uint8 and images.max(initial=0) > 1 else 1.0
+    return Dataset(
+        name=name,
+        x=images,
+        x_scale=scale,
+        factors=column_or_table(factors),
+        factor_names=tuple(factor_names),
+        factor_sizes=tuple(factor_sizes),
+        labels=column_or_table(labels),
+        truth=column_or_table(truth),
+        truth_groups=None if truth_groups is None else tuple(tuple(group) for group in truth_groups),
+        description=description or {"name": name},
+    )
+
+
+def as_numbers(x: Any, name: str) -> np.ndarray:
+    """`x` as an array of uint8 or float32."""
+    try:
+        array = np.asarray(x)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name}: cannot be made an array of numbers: {error}") from None
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"{name}: expected numbers, got {array.dtype} of shape {array.shape}")
+    if array.dtype == bool:
+        return array.astype(np.uint8)
+    if array.dtype == np.uint8:
+        return array
+    finite = all_finite(array) if array.ndim else True
+    with np.errstate(over="ignore"):
+        single = array.astype(np.float32, copy=False)
+    if finite and array.ndim and not all_finite(single):
+        raise ValueError(f"{name}: values up to {np.abs(array).max():.3g} exceed single precision; rescale them first")
+    return single
+
+
+def arranged(x: np.ndarray, name: str) -> np.ndarray:
+    """`x` as (n, features) float32 or (n, channels, height, width)."""
+    if x.ndim == 2:
+        return np.ascontiguousarray(x, dtype=np.float32)
+    if x.ndim == 3:
+        return np.ascontiguousarray(x[:, None])
+    if x.ndim == 4:
+        last = x.shape[1] not in CHANNELS and x.shape[3] in CHANNELS
+        return np.ascontiguousarray(np.moveaxis(x, 3, 1) if last else x)
+    raise ValueError(
+        f"{name}: expected (n, features), (n, height, width) or (n, channels, height, width), got shape {x.shape}"
+    )
+
+
+def column_or_table(values: Any) -> np.ndarray | None:
+    if values is None:
+        return None
+    values = np.asarray(values)
+    return values[:, None] if values.ndim == 1 else values
+
+
+def load_npy(path: Path, *, scale: float | None = None) -> Dataset:
+    """Observations from a `.npy` file."""
+    options = {} if scale is None else {"scale": scale}
+    return from_array(read_npy(path), name=path.stem, scale=scale, description=described(path, options))
+
+
+def load_npz(
+    path: Path,
+    *,
+    key: str | None = None,
+    factors: str | None = None,
+    labels: str | None = None,
+    scale: float | None = None,
+) -> Dataset:
+    """Observations from a `.npz` file, with factors and labels where it has them; the options choose arrays by key."""
+    headers = npz_keys(path)
+    plain = {name: shape for name, (dtype, shape) in headers.items() if not dtype.hasobject}
+    key = key or _observation_key(plain, path)
+    factors = factors or next((name for name in FACTOR_KEYS if name in plain and name != key), None)
+    labels = labels or next((name for name in LABEL_KEYS if name in plain and name != key), None)
+    extra = [name for name in ("factor_names", "factor_sizes") if factors and name in plain]
+    arrays = read_npz(path, [name for name in (key, factors, labels, *extra) if name is not None])
+    options = {"key": key, "factors": factors, "labels": labels, "scale": scale}
+    return from_array(
+        arrays[key],
+        factors=None if factors is None else arrays[factors],
+        factor_names=[str(name) for name in arrays.get("factor_names", ())],
+        factor_sizes=[int(size) for size in arrays.get("factor_sizes", ())],
+        labels=None if labels is None else arrays[labels],
+        name=path.stem,
+        scale=scale,
+        description=described(path, {option: value for option, value in options.items() if value is not None}),
+    )
+
+
+def _observation_key(plain: Mapping[str, tuple[int, ...]], path: Path) -> str:
+    for key in OBSERVATION_KEYS:
+        if key in plain:
+            return key
+    tables = [key for key, shape in plain.items() if len(shape) >= 2]
+    if len(tables) == 1:
+        return tables[0]
+    found = ", ".join(f"{key} {shape}" for key, shape in plain.items()) or "no array of numbers"
+    raise ValueError(f"{path}: which array holds the observations? Give key=...; the file has {found}")
+
+
+def described(path: str | os.PathLike, options: Mapping[str, Any]) -> dict[str, Any]:
+    return {"path": str(path), "options": dict(options)}

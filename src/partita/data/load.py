@@ -1,0 +1,83 @@
+"""Every way in: a name of DATASETS or a path becomes a Dataset."""
+
+import inspect
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from partita.data.arrays import load_npy, load_npz
+from partita.data.dataset import Dataset
+from partita.data.dsprites import dsprites
+from partita.data.nearest import nearest
+from partita.data.pdsprites import pdsprites
+from partita.data.reading import reading
+from partita.data.synthetic import groups, independent
+from partita.data.tables import load_csv
+
+
+@dataclass(frozen=True)
+class Source:
+    """A named data set: the function that makes it, whose keywords are its options, and one line about it."""
+
+    load: Callable[..., Dataset]
+    summary: str
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        return option_names(self.load)
+
+
+DATASETS: dict[str, Source] = {
+    "groups": Source(groups, "2000 x 20 numbers from 6 latents in three tangled pairs"),
+    "independent": Source(independent, "2000 x 20 numbers from 3 independent latents"),
+    "pdsprites": Source(pdsprites, "805 images 32 x 32 of a square: place in a bow-tie, size free"),
+    "dsprites": Source(dsprites, "737,280 images 64 x 64: shape, scale, orientation, place; rendered here"),
+}
+
+READERS: dict[str, Callable[..., Dataset]] = {".npy": load_npy, ".npz": load_npz, ".csv": load_csv}
+
+
+def load(name_or_path: str | os.PathLike, **options: Any) -> Dataset:
+    """The data set called so, or read from that file.
+
+    Options are the keywords of the loader: `load("groups", seed=1)`, `load("table.csv", labels="age")`. Raises
+    ValueError or OSError with a message that names the data set or file.
+    """
+    if isinstance(name_or_path, str) and name_or_path in DATASETS:
+        return _call(DATASETS[name_or_path].load, name_or_path, options)
+    if not isinstance(name_or_path, str | os.PathLike):
+        raise ValueError(f"expected the name of a data set or a path, got {type(name_or_path).__name__}")
+    path = Path(name_or_path).expanduser()
+    if not _looks_like_path(name_or_path, path):
+        raise ValueError(
+            f"unknown data set {str(name_or_path)!r}{nearest(str(name_or_path), DATASETS)}; "
+            f"there are {', '.join(DATASETS)}, or give a path to {' '.join(READERS)}"
+        )
+    reader = READERS.get(path.suffix.lower())
+    if not os.path.lexists(path):
+        raise OSError(f"{path}: no such file")
+    if reader is None:
+        raise ValueError(f"{path}: files of type {path.suffix or '(none)'!r} are not read; {' '.join(READERS)} are")
+    with reading(path):
+        return _call(reader, str(path), options, path)
+
+
+def option_names(loader: Callable[..., Dataset]) -> tuple[str, ...]:
+    parameters = inspect.signature(loader).parameters.values()
+    return tuple(parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY)
+
+
+def _call(loader: Callable[..., Dataset], name: str, options: dict[str, Any], *arguments: Any) -> Dataset:
+    allowed = option_names(loader)
+    for option in options:
+        if option not in allowed:
+            known = f"it takes {', '.join(allowed)}" if allowed else "it takes none"
+            raise ValueError(f"{name}: unknown option {option!r}{nearest(option, allowed)}; {known}")
+    return loader(*arguments, **options)
+
+
+def _looks_like_path(given: str | os.PathLike, path: Path) -> bool:
+    text = os.fspath(given)
+    return not isinstance(given, str) or bool(path.suffix) or os.sep in text or "/" in text or os.path.lexists(path)
