@@ -1,0 +1,38 @@
+"""Arrays from outside, checked once: float64 matrices with rows for observations."""
+
+from typing import Any
+
+import numpy as np
+
+
+def as_matrix(values: Any, name: str) -> np.ndarray:
+    """`values` (array, tensor or nested list) as a finite float64 matrix (n, columns); a vector becomes one column."""
+    if hasattr(values, "detach"):
+        values = values.detach().cpu().numpy()
+    try:
+        matrix = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be an array of numbers, got {type(values).__name__}") from None
+    if matrix.ndim == 1:
+        matrix = matrix[:, None]
+    if matrix.ndim != 2:
+        raise ValueError(f"{name} must be a matrix (n, columns), got shape {matrix.shape}")
+    if matrix.shape[0] == 0 or matrix.shape[1] == 0:
+        raise ValueError(f"{name} is empty: shape {matrix.shape}")
+    bad = ~np.isfinite(matrix)
+    if bad.any():
+        row, column = np.argwhere(bad)[0]
+        raise ValueError(
+            f"{name} holds {matrix[row, column]} at row {row}, column {column}: remove or impute such rows"
+        )
+    return matrix
+
+
+def as_pair(first: Any, second: Any, names: tuple[str, str] = ("codes", "factors")) -> tuple[np.ndarray, np.ndarray]:
+    """Both as matrices with the same number of rows."""
+    one, two = as_matrix(first, names[0]), as_matrix(second, names[1])
+    if len(one) != len(two):
+        raise ValueError(
+            f"{names[0]} has {len(one)} rows but {names[1]} has {len(two)}: they must describe the same data"
+        )
+    return one, two

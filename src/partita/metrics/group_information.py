@@ -1,0 +1,43 @@
+"""Information between groups of latents and groups of factors (vector-valued codes)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from partita.distributions import Groups, as_groups
+from partita.measures.neighbours import label_information
+from partita.metrics.histogram import entropies
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """Which latents and which factors belong together."""
+
+    latents: Groups
+    factors: Groups
+
+
+def grouping(groups: Sequence | None, factor_groups: Sequence | None, latents: int, factors: int) -> Grouping | None:
+    """The partitions asked for, or None where neither side has one (then the ordinary metric is meant)."""
+    if groups is None and factor_groups is None:
+        return None
+    return Grouping(as_groups(groups, latents), as_groups(factor_groups, factors))
+
+
+def joint_labels(labels: np.ndarray, factor_groups: Groups) -> np.ndarray:
+    """One class number per row and factor group: the combination of its factors' values."""
+    columns = [np.unique(labels[:, list(group)], axis=0, return_inverse=True)[1].ravel() for group in factor_groups]
+    return np.stack(columns, 1)
+
+
+def group_information(
+    codes: np.ndarray, labels: np.ndarray, groups: Grouping, neighbours: int, seed: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """I(z_b; v_a) in nats, (latent groups, factor groups), and H(v_a), the entropies of the joint labels."""
+    joint = joint_labels(labels, groups.factors)
+    matrix = [
+        [label_information(codes[:, list(block)], column, neighbours=neighbours, seed=seed) for column in joint.T]
+        for block in groups.latents
+    ]
+    return np.array(matrix), entropies(joint)
