@@ -80,4 +80,4 @@ def _call(loader: Callable[..., Dataset], name: str, options: dict[str, Any], *a
 
 def _looks_like_path(given: str | os.PathLike, path: Path) -> bool:
     text = os.fspath(given)
-    return not isinstance(given, str) or bool(path.suffix) or os.sep in text or "/" in text or os.path.lexists(path)
+    return bool(text) and (bool(path.suffix) or "/" in text or os.sep in text or os.path.lexists(path))

@@ -1,0 +1,62 @@
+import numpy as np
+import pytest
+
+from partita.data import load
+
+
+@pytest.fixture
+def table(tmp_path):
+    def write(text):
+        path = tmp_path / "table.csv"
+        path.write_bytes(text.encode() if isinstance(text, str) else text)
+        return path
+
+    return write
+
+
+def test_without_header(table):
+    np.testing.assert_array_equal(load(table("1,2\n3,4.5\n")).x, [[1, 2], [3, 4.5]])
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_header_and_delimiters(table, delimiter):
+    path = table("a,b,age\r\n1,2,30\r\n3,-4e-1,40\r\n\r\n".replace(",", delimiter))
+    data = load(path, labels="age")
+    np.testing.assert_array_equal(data.x, np.array([[1, 2], [3, -0.4]], np.float32))
+    np.testing.assert_array_equal(data.labels, [[30], [40]])
+
+
+def test_columns_by_name_and_text_as_factor(table):
+    path = table('a,"b, too",kind\n1,2,cat\n3,4,ant\n5,6,cat\n')
+    data = load(path, columns=["b, too"], factors="kind")
+    np.testing.assert_array_equal(data.x, [[2], [4], [6]])
+    np.testing.assert_array_equal(data.factors, [[1], [0], [1]])
+    assert data.factor_names == ("kind",)
+    again = load(data.description["path"], **data.description["options"])
+    np.testing.assert_array_equal(again.factors, data.factors)
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        ("a,b,c\n1,x,2\n3,y,z\n", {}, "text in column 'b', 'c'"),
+        ("a,b\n1,\n3,4\n", {}, "column 'b' has no number in row 1"),
+        ("a,b\n1,2\n3\n", {}, "row 2 has 1 cells"),
+        ("a,b\n", {}, "no rows"),
+        ("a,a\n1,2\n", {}, "same name"),
+        ("a,b\n1,2\n", {"labels": "aa"}, "no column 'aa'.*did you mean 'a'"),
+        ("a,b\n1,2\n", {"labels": ["a", "b"]}, "no column is left"),
+        ("a,b\n1,2\n", {"columns": ["a", "a"]}, "named twice"),
+        ("a,b\n1,inf\n", {}, "NaN or infinite"),
+        (b"a,b\n1,\xff\xfe\n", {}, "damaged|decode"),
+        (b"\x00\x01\x02", {}, "table.csv"),
+        ("", {}, "empty"),
+        ("\n1,2\n", {}, "first line is empty"),
+        ('a,b\n1,"2\n', {}, "table.csv"),
+    ],
+)
+def test_bad_tables(table, text, options, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        load(table(text), **options)
+    assert "table.csv" in str(caught.value)
+    assert "\n" not in str(caught.value)
