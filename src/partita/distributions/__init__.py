@@ -1,6 +1,17 @@
 """Densities as frozen records of tensors, and partitions of their coordinates."""
 
 from partita.distributions.blocks import Groups, as_groups, is_refinement
+from partita.distributions.likelihoods import Bernoulli, Gaussian
 from partita.distributions.normal import DiagonalNormal, standard_normal_log_prob_each
+from partita.distributions.priors import StandardNormal
 
-__all__ = ["DiagonalNormal", "Groups", "as_groups", "is_refinement", "standard_normal_log_prob_each"]
+__all__ = [
+    "Bernoulli",
+    "DiagonalNormal",
+    "Gaussian",
+    "Groups",
+    "StandardNormal",
+    "as_groups",
+    "is_refinement",
+    "standard_normal_log_prob_each",
+]

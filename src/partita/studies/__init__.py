@@ -1,0 +1,9 @@
+"""Many runs: what they are, where they are kept, how they are trained and measured."""
+
+from partita.studies.evaluate import evaluate_run
+from partita.studies.execute import train
+from partita.studies.plan import plan
+from partita.studies.run import Run
+from partita.studies.store import Store
+
+__all__ = ["Run", "Store", "evaluate_run", "plan", "train"]

@@ -1,0 +1,45 @@
+"""The KL term split along a partition of the latents, as penalties for training."""
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from partita.distributions import Groups
+from partita.measures.aggregate import aggregate
+from partita.trace import Trace
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Estimates of mi, tc, pc and within_tc on the batch, by the estimator `by` (glossary, sections 2 and 4).
+
+    Only the quantities asked for are computed: pc alone needs no single-latent densities, which are the dear ones.
+    """
+
+    groups: Groups
+    by: str
+    quantities: tuple[str, ...]
+
+    def __call__(self, trace: Trace) -> dict[str, Tensor]:
+        latents = trace.z.shape[-1]
+        joint = (tuple(range(latents)),)
+        singles = tuple((k,) for k in range(latents))
+        blocks = {
+            "mi": joint,
+            "pc": joint + self.groups,
+            "tc": joint + singles,
+            "within_tc": self.groups + singles,
+        }
+        wanted = tuple(dict.fromkeys(block for name in self.quantities for block in blocks[name]))
+        logs = aggregate(trace.q, trace.z, wanted, by=self.by, size=trace.batch.size)
+
+        def log_q(partition: Groups) -> Tensor:
+            return sum((logs[..., wanted.index(block)] for block in partition[1:]), logs[..., wanted.index(partition[0])])
+
+        values = {
+            "mi": lambda: trace.q.log_prob(trace.z) - log_q(joint),
+            "pc": lambda: log_q(joint) - log_q(self.groups),
+            "tc": lambda: log_q(joint) - log_q(singles),
+            "within_tc": lambda: log_q(self.groups) - log_q(singles),
+        }
+        return {name: values[name]().mean() for name in self.quantities}

@@ -1,0 +1,74 @@
+"""Methods that split the KL and weigh its parts: mi, pc, within_tc and dim_kl (glossary, section 3).
+
+Two meanings of beta live here. **Total**: beta is the whole weight on the term, 1 is the VAE (beta_tcvae, hfvae,
+beta_stcvae). **Extra**: beta comes on top of the ELBO's own weight 1, 0 is the VAE (pdisvae). total = 1 + extra.
+In each the KL enters in closed form with weight 1 and a part only with what its weight differs from 1.
+"""
+
+from partita.distributions import as_groups
+from partita.measures.elbo import kl, reconstruction
+from partita.measures.parts import Parts
+from partita.measures.weights import check_estimator_name
+from partita.recipes.recipe import Recipe, nonnegative, one_player
+
+
+def beta_tcvae(*, beta: float = 6.0, by: str = "importance", latents: int = 6, **architecture) -> Recipe:
+    """beta-TCVAE (Chen et al. 2018): total correlation with weight beta.
+
+    `beta` is the **total** weight on TC: 1 is the VAE. The KL is in closed form, TC from the sample by the estimator
+    `by`.
+    """
+    nonnegative(beta=beta)
+    groups = as_groups(None, latents)
+    return _parts({"tc": beta - 1}, groups, by, latents, architecture)
+
+
+def hfvae(
+    *,
+    groups=None,
+    alpha: float = 1.0,
+    beta: float = 5.0,
+    gamma: float = 1.0,
+    by: str = "importance",
+    latents: int = 6,
+    **architecture,
+) -> Recipe:
+    """HFVAE (Esmaeili et al. 2019): weights alpha on mutual information, beta between groups, gamma within groups.
+
+    All three are **total** weights: (1, 1, 1) is the VAE. The KL is in closed form, the parts from the sample by `by`.
+    """
+    nonnegative(alpha=alpha, beta=beta, gamma=gamma)
+    weights = {"mi": alpha - 1, "pc": beta - 1, "within_tc": gamma - 1}
+    return _parts(weights, as_groups(groups, latents), by, latents, architecture)
+
+
+def pdisvae(*, groups=None, beta: float = 4.0, by: str = "importance", latents: int = 6, **architecture) -> Recipe:
+    """PDisVAE (eq. 3): ELBO - beta * PC, with PC = KL(q(z) || prod_g q(z_g)) between the groups.
+
+    `beta` is the **extra** weight on PC: 0 is the VAE, and the total weight is 1 + beta. Inside a group the latents
+    may depend on each other as the ELBO allows. Any partition: unequal sizes, any indices. The KL is in closed form, PC
+    from the sample by the estimator `by`.
+    """
+    nonnegative(beta=beta)
+    return _parts({"pc": beta}, as_groups(groups, latents), by, latents, architecture)
+
+
+def beta_stcvae(*, grouping: int = 2, beta: float = 6.0, by: str = "importance", latents: int = 6, **architecture) -> Recipe:
+    """beta-STCVAE (eq. 7): weight beta between consecutive groups of `grouping` latents, none within them.
+
+    `beta` is the **total** weight on PC. The within-group TC, which the ELBO penalises with weight 1, is added back,
+    so beta = 1 is not the VAE unless grouping = 1. The last group is smaller when `grouping` does not divide the
+    number of latents. The KL is in closed form, PC and within-group TC from the sample by `by`.
+    """
+    nonnegative(beta=beta)
+    if not 1 <= grouping <= latents:
+        raise ValueError(f"grouping must be between 1 and the {latents} latents, got {grouping}")
+    full, rest = divmod(latents, grouping)
+    groups = as_groups((grouping,) * full + ((rest,) if rest else ()), latents)
+    return _parts({"pc": beta - 1, "within_tc": -1}, groups, by, latents, architecture)
+
+
+def _parts(weights: dict, groups, by: str, latents: int, architecture: dict) -> Recipe:
+    check_estimator_name(by)
+    measures = (reconstruction, kl, Parts(groups, by, tuple(weights)))
+    return one_player(measures, {"recon": 1, "kl": 1, **weights}, groups=groups, latents=latents, **architecture)

@@ -1,0 +1,78 @@
+"""From what a person asked for to runs, and from runs to ensembles."""
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+from typing import Any
+
+from partita.data import Dataset
+from partita.recipes.equation import keywords
+from partita.studies.run import Run, check_option, method_named
+from partita.training.defaults import choose_likelihood, choose_network
+
+# The settings of the papers, where a data set has them (spec 000, section 4); everything else is chosen by shape.
+PAPER_SETTINGS: dict[str, dict[str, Any]] = {
+    "groups": {"latents": 6, "groups": (2, 2, 2), "network": "linear", "likelihood": "gaussian:0.25"},
+    "independent": {"latents": 6, "groups": (2, 2, 2), "network": "linear", "likelihood": "gaussian:0.25"},
+    "pdsprites": {"latents": 4, "groups": (2, 2), "network": "burgess", "likelihood": "bernoulli"},
+    "dsprites": {"latents": 10},
+}
+MODELS_AT_ONCE = {"cpu": 64, "cuda": 1024}
+
+
+def plan(
+    methods: Sequence[str],
+    dataset: Dataset,
+    *,
+    options: Mapping[str, Sequence[Any]] | None = None,
+    latents: int | None = None,
+    groups: Sequence | None = None,
+    network: str = "auto",
+    likelihood: str = "auto",
+    hidden: Sequence[int] = (256, 256),
+    seeds: Sequence[int] = (0,),
+    steps: int = 5000,
+    batch_size: int = 128,
+    learning_rate: float = 1e-3,
+) -> list[Run]:
+    """The cross product of methods, option values and seeds. `options` maps a keyword to the values it takes."""
+    paper = PAPER_SETTINGS.get(dataset.name, {})
+    if latents is None:
+        latents = _size_of(groups) if groups is not None else paper.get("latents", 6)
+    if groups is None and latents == paper.get("latents"):
+        groups = paper.get("groups")
+    if network == "auto":
+        network = paper.get("network") or choose_network(dataset.shape)[0]
+    if likelihood == "auto":
+        likelihood = paper.get("likelihood") or choose_likelihood(dataset.x, dataset.x_scale)[0]
+    architecture = {"shape": list(dataset.shape), "network": network, "likelihood": likelihood, "hidden": list(hidden)}
+    if dataset.size < 2:
+        raise ValueError(f"{dataset.name} has {dataset.size} row; training needs at least 2")
+    runs = []
+    for method in methods:
+        for name in options or {}:
+            check_option(method, name)
+        own: dict[str, Any] = {"latents": latents}
+        if "groups" in keywords(method_named(method)) and groups is not None:
+            own["groups"] = list(groups)
+        for values in product(*(options or {}).values()):
+            chosen = own | dict(zip(options or {}, values))
+            runs += [
+                Run(method, chosen, architecture, dict(dataset.description), steps, min(batch_size, dataset.size),
+                    learning_rate, seed)
+                for seed in seeds
+            ]  # fmt: skip
+    for run in {run.setting: run for run in runs}.values():
+        run.recipe  # noqa: B018  builds it once, so that a bad option is reported before anything is written
+    return list({run.id: run for run in runs}.values())
+
+
+def ensembles(runs: Sequence[Run], at_once: int) -> list[list[Run]]:
+    """Runs that share structure, data and length, in groups of at most `at_once`, in the order they were asked for."""
+    shared: dict[Any, list[Run]] = {}
+    for run in runs:
+        shared.setdefault((run.recipe.structure, run.steps, run.batch_size), []).append(run)
+    return [together[i : i + at_once] for together in shared.values() for i in range(0, len(together), at_once)]
+
+
+def _size_of(groups: Sequence) -> int:
+    return sum(size if isinstance(size, int) else len(size) for size in groups)

@@ -1,0 +1,88 @@
+"""One training run as data: what it is decides its name, so asking twice runs once."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from partita.data.nearest import nearest
+from partita.recipes import RECIPES, Recipe
+from partita.recipes.equation import keywords
+
+
+@dataclass(frozen=True)
+class Run:
+    """A method with its options, on described data, for so many steps, from one seed. All of it is JSON."""
+
+    method: str
+    options: Mapping[str, Any]
+    architecture: Mapping[str, Any]
+    data: Mapping[str, Any]
+    steps: int
+    batch_size: int
+    learning_rate: float
+    seed: int
+
+    def __post_init__(self):
+        method_named(self.method)
+        for name in ("steps", "batch_size"):
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < 1:
+                raise ValueError(f"{name.replace('_', ' ')} must be a whole number of at least 1, got {value}")
+        if not isinstance(self.seed, int) or self.seed < 0:
+            raise ValueError(f"seed must be a whole number of at least 0, got {self.seed}")
+
+    @property
+    def recipe(self) -> Recipe:
+        options = dict(self.options)
+        if "groups" in options:
+            options["groups"] = _tuples(options["groups"])
+        house = dict(self.architecture)
+        house["shape"], house["hidden"] = tuple(house["shape"]), tuple(house["hidden"])
+        return RECIPES[self.method](**options, **house, learning_rate=self.learning_rate)
+
+    @property
+    def id(self) -> str:
+        canonical = json.dumps(asdict(self), sort_keys=True, allow_nan=False)
+        digest = hashlib.blake2b(canonical.encode(), digest_size=5).hexdigest()
+        return f"{self.method}-seed{self.seed}-{digest}"
+
+    @property
+    def setting(self) -> str:
+        """All but the seed, for people: runs with equal settings are repetitions of each other."""
+        parts = [f"{name}={_short(value)}" for name, value in sorted(self.options.items())]
+        return f"{self.method}({', '.join(parts)})"
+
+    def as_json(self) -> dict:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, content: dict) -> "Run":
+        try:
+            return cls(**content)
+        except TypeError as error:
+            raise ValueError(f"not the description of a run: {error}") from None
+
+
+def method_named(name: str):
+    """The recipe of this name; ValueError, with the nearest name, when there is none."""
+    if name not in RECIPES:
+        raise ValueError(f"unknown method {name!r}{nearest(name, RECIPES)}; `partita methods` lists them")
+    return RECIPES[name]
+
+
+def check_option(method: str, name: str) -> None:
+    known = [key for key in keywords(method_named(method)) if key != "latents"]
+    if name not in known:
+        raise ValueError(
+            f"{method} has no option {name!r}{nearest(name, known)}; it takes {', '.join(known) or 'none'}"
+        )
+
+
+def _tuples(groups):
+    return None if groups is None else tuple(tuple(g) if isinstance(g, list | tuple) else g for g in groups)
+
+
+def _short(value) -> str:
+    return json.dumps(value, separators=(",", ":")) if not isinstance(value, str) else value

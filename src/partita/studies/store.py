@@ -1,0 +1,120 @@
+"""A study's folder: one folder a run, each file whole or absent.
+
+    DIR/runs/<id>/run.json              what the run is
+    DIR/runs/<id>/history.jsonl         one line a log point
+    DIR/runs/<id>/weights.safetensors   the trained parameters
+    DIR/runs/<id>/result.json           how it ended; a run is finished when this exists
+    DIR/runs/<id>/scores.json           what `partita evaluate` measured
+    DIR/ensembles/<id>/                 checkpoints of runs under way (an execution detail)
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from partita.studies.run import Run
+from partita.training import Checkpoints, History, Model
+from partita.training.files import read_json, read_tensors, write_bytes, write_json, write_tensors
+
+
+@dataclass(frozen=True)
+class Store:
+    folder: Path
+
+    def folder_of(self, run: Run) -> Path:
+        return self.folder / "runs" / run.id
+
+    def runs(self) -> list[Run]:
+        """Every run of the study; ValueError when the folder holds none."""
+        files = sorted(self.folder.glob("runs/*/run.json"))
+        if not files:
+            raise ValueError(f"{self.folder} holds no runs; `partita train METHOD --data NAME --out {self.folder}` makes some")
+        runs = [Run.from_json(read_json(file)) for file in files]
+        return sorted(runs, key=lambda run: (run.setting, run.seed))
+
+    def begin(self, run: Run, history: History, position: int) -> None:
+        """Writes what the run is, and its log as far as the checkpoint knows it."""
+        self.folder_of(run).mkdir(parents=True, exist_ok=True)
+        write_json(self.folder_of(run) / "run.json", run.as_json())
+        rows = [_row(history, position, point) for point in range(len(history.steps))]
+        write_bytes(self.folder_of(run) / "history.jsonl", "".join(rows).encode())
+
+    def log(self, run: Run, history: History, position: int) -> None:
+        with open(self.folder_of(run) / "history.jsonl", "a", encoding="utf-8") as file:
+            file.write(_row(history, position, len(history.steps) - 1))
+
+    def finish(self, run: Run, parameters: dict[str, torch.Tensor], step: int, diverged: int | None) -> None:
+        write_tensors(self.folder_of(run) / "weights.safetensors", "weights", parameters, {"run": run.id, "step": step})
+        status = "finished" if diverged is None else "diverged"
+        write_json(self.folder_of(run) / "result.json", {"status": status, "step": step, "diverged_at": diverged})
+
+    def forget(self, run: Run) -> None:
+        for name in ("result.json", "weights.safetensors", "scores.json", "history.jsonl"):
+            (self.folder_of(run) / name).unlink(missing_ok=True)
+
+    def result(self, run: Run) -> dict | None:
+        path = self.folder_of(run) / "result.json"
+        return read_json(path) if path.exists() else None
+
+    def finished(self) -> list[Run]:
+        """The runs that ended well."""
+        return [run for run in self.runs() if (self.result(run) or {}).get("status") == "finished"]
+
+    def model(self, run: Run, x_scale: float = 1.0, device: torch.device | None = None) -> Model:
+        tensors, about = read_tensors(self.folder_of(run) / "weights.safetensors", "weights")
+        if about.get("run") != run.id:
+            raise ValueError(f"{self.folder_of(run)} holds the weights of another run, {about.get('run')}")
+        return Model(run.recipe, tensors, x_scale, device or torch.device("cpu"))
+
+    def history(self, run: Run) -> dict[str, np.ndarray]:
+        """`step` and every logged quantity, an array each."""
+        path = self.folder_of(run) / "history.jsonl"
+        rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()] if path.exists() else []
+        names = rows[0].keys() if rows else ()
+        return {name: np.array([np.nan if row[name] is None else row[name] for row in rows]) for name in names}
+
+    def scores(self, run: Run) -> dict | None:
+        path = self.folder_of(run) / "scores.json"
+        return read_json(path) if path.exists() else None
+
+    def save_scores(self, run: Run, scores: dict) -> None:
+        write_json(self.folder_of(run) / "scores.json", scores)
+
+    def checkpoints(self, runs: Sequence[Run]) -> Checkpoints:
+        members = tuple(run.id for run in runs)
+        name = hashlib.blake2b("\n".join(members).encode(), digest_size=8).hexdigest()
+        return Checkpoints(self.folder / "ensembles" / name, members)
+
+    def under_way(self) -> list[list[str]]:
+        """The members of every ensemble that has a readable checkpoint."""
+        found = []
+        for folder in sorted(self.folder.glob("ensembles/*")):
+            for name in ("newest.safetensors", "previous.safetensors"):
+                try:
+                    found.append(list(read_tensors(folder / name, "checkpoint")[1]["members"]))
+                    break
+                except (OSError, ValueError, KeyError):
+                    continue
+        return found
+
+    def check_writable(self) -> None:
+        """OSError, naming the folder, when nothing can be written there."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            writable = os.access(self.folder, os.W_OK)
+        except OSError as error:
+            raise OSError(f"cannot write to {self.folder}: {error.strerror}; choose another --out") from None
+        if not writable:
+            raise OSError(f"cannot write to {self.folder}: permission denied; choose another --out")
+
+
+def _row(history: History, position: int, point: int) -> str:
+    values = history.row(point)[:, position]
+    row = {name: float(v) if np.isfinite(v) else None for name, v in zip(history.names, values)}
+    return json.dumps({"step": history.steps[point], **row}) + "\n"

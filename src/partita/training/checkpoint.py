@@ -1,0 +1,73 @@
+"""Where an ensemble stands, kept so that it goes on after anything that may happen to the process."""
+
+import logging
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from partita.training.ensemble import Ensemble
+from partita.training.files import read_tensors, write_tensors
+from partita.training.history import History
+
+log = logging.getLogger("partita")
+
+
+@dataclass(frozen=True)
+class Checkpoints:
+    """The newest checkpoint of one ensemble and the one before it, in `folder`.
+
+    `members` say whose state it is: a checkpoint of other runs is refused. Both files are whole or absent; when the
+    newest cannot be read, the previous one is used.
+    """
+
+    folder: Path
+    members: tuple[str, ...]
+
+    @property
+    def newest(self) -> Path:
+        return self.folder / "newest.safetensors"
+
+    @property
+    def previous(self) -> Path:
+        return self.folder / "previous.safetensors"
+
+    def save(self, ensemble: Ensemble, history: History) -> None:
+        about = {"step": ensemble.step, "members": list(self.members), "names": history.names, "steps": history.steps}
+        fresh = self.folder / "fresh.safetensors"
+        values = torch.as_tensor(history.values())
+        write_tensors(fresh, "checkpoint", ensemble.state() | {"history": values}, about)
+        if self.newest.exists():
+            os.replace(self.newest, self.previous)
+        os.replace(fresh, self.newest)
+
+    def restore(self, ensemble: Ensemble, history: History) -> bool:
+        """Puts the ensemble where the best checkpoint was; False when there is none to use."""
+        for path in (self.newest, self.previous):
+            try:
+                tensors, about = read_tensors(path, "checkpoint")
+                self._check(path, about, tensors, ensemble)
+            except FileNotFoundError:
+                continue
+            except ValueError as error:
+                log.warning("%s; trying the one before it", error)
+                continue
+            history.restore(about["steps"], tensors.pop("history").numpy())
+            ensemble.load_state(tensors, about["step"])
+            return True
+        return False
+
+    def clear(self) -> None:
+        for path in (self.newest, self.previous):
+            path.unlink(missing_ok=True)
+        if self.folder.exists() and not any(self.folder.iterdir()):
+            self.folder.rmdir()
+
+    def _check(self, path: Path, about: dict, tensors: dict, ensemble: Ensemble) -> None:
+        if tuple(about.get("members", ())) != self.members:
+            raise ValueError(f"{path} belongs to other runs")
+        expected = {name: (t.shape, t.dtype) for name, t in ensemble.state().items()}
+        found = {name: (t.shape, t.dtype) for name, t in tensors.items() if name != "history"}
+        if expected != found:
+            raise ValueError(f"{path} holds other tensors than these runs have")

@@ -1,0 +1,149 @@
+"""E models of one structure, trained as one: every parameter is a leaf with a leading model axis."""
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.func import vmap
+
+from partita.recipes import Player, Recipe
+from partita.training.draws import Draws, seed_of
+from partita.training.objective import moves, objective, values_at
+
+
+def initial_parameters(recipe: Recipe, seed: int) -> dict[str, Tensor]:
+    """One flat dict; the first segment of a name is the network. The same on every device."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed_of(seed, "initial"))
+        modules = {name: make() for name, make in recipe.networks.items()}
+    return {f"{name}.{key}": p.detach() for name, module in modules.items() for key, p in module.named_parameters()}
+
+
+class Ensemble:
+    """E runs of the same structure: parameters, optimisers, and the step that moves them all.
+
+    The runs share the data and nothing else: gradients of the summed loss fall apart into each model's own, the
+    optimiser works element by element, and each run draws its own noise. So one model's NaN stays its own.
+    """
+
+    def __init__(
+        self,
+        recipes: Sequence[Recipe],
+        seeds: Sequence[int],
+        x: np.ndarray | Tensor,
+        *,
+        x_scale: float = 1.0,
+        batch_size: int,
+        device: torch.device,
+        compiled: bool = False,
+    ):
+        if len({recipe.structure for recipe in recipes}) != 1:
+            raise ValueError("runs of different structure cannot share an ensemble")
+        self.recipes, self.seeds, self.device = list(recipes), list(seeds), device
+        self.recipe = self.recipes[0]
+        self.x, self.x_scale = torch.as_tensor(x, device=device), x_scale
+        self.draws = Draws(self.seeds, len(self.x), batch_size, sum(self.recipe.noise.values()), device)
+        each = [initial_parameters(recipe, seed) for recipe, seed in zip(self.recipes, self.seeds)]
+        self.parameters = {
+            name: torch.stack([own[name] for own in each]).to(device).requires_grad_() for name in each[0]
+        }
+        self.modules: dict[str, nn.Module] = {name: make().to(device) for name, make in self.recipe.networks.items()}
+        self.optimisers = [self._optimiser(player) for player in self.recipe.players]
+        self.losses = [self._loss(turn, compiled) for turn in range(len(self.recipe.players))]
+        self.quantity_names = self._quantity_names()
+        self.step = 0
+        # Sum over the steps since the last reading: the log shows means over an interval, not single noisy batches.
+        self.total = torch.zeros(len(self.quantity_names), len(self.seeds), device=device)
+        self._constants = None if any(moves(recipe) for recipe in self.recipes) else self._values(0)
+
+    def owned(self, player: Player) -> dict[str, Tensor]:
+        return {name: p for name, p in self.parameters.items() if name.split(".")[0] in player.owns}
+
+    def values(self, step: int) -> Tensor:
+        """(E, values): the weights and knobs of every run at this step."""
+        return self._constants if self._constants is not None else self._values(step)
+
+    def take_step(self, index: Tensor, noise: Tensor, values: Tensor) -> None:
+        """Each player in turn takes the gradient of its own objective with respect to its own parameters."""
+        x = self._observe(index)
+        quantities: list[Tensor] = []
+        for player, optimiser, loss in zip(self.recipe.players, self.optimisers, self.losses):
+            owned = self.owned(player)
+            parameters = {name: p if name in owned else p.detach() for name, p in self.parameters.items()}
+            losses, named = loss(parameters, x, noise, values)
+            for p, gradient in zip(owned.values(), torch.autograd.grad(losses.sum(), list(owned.values()))):
+                p.grad = gradient
+            optimiser.step()
+            quantities.extend(value.detach() for value in named.values())
+        self.total += torch.stack(quantities)
+
+    def advance(self, count: int) -> None:
+        """The next `count` steps."""
+        index, noise = self.draws.index(self.step, count), self.draws.noise(self.step, count)
+        for offset in range(count):
+            self.take_step(index[offset], noise[offset], self.values(self.step + offset))
+        self.step += count
+
+    def read_quantities(self, count: int) -> np.ndarray:
+        """(quantities, E): means over the last `count` steps; starts the next interval."""
+        means = (self.total / count).cpu().numpy()
+        self.total.zero_()
+        return means
+
+    def state(self) -> dict[str, Tensor]:
+        """All that changes during training, by name."""
+        state = {f"parameters/{name}": p.detach() for name, p in self.parameters.items()}
+        for turn, (player, optimiser) in enumerate(zip(self.recipe.players, self.optimisers)):
+            for name, p in self.owned(player).items():
+                for key, value in optimiser.state[p].items():
+                    state[f"optimiser/{turn}/{key}/{name}"] = value
+        return state | {"total": self.total}
+
+    def load_state(self, state: dict[str, Tensor], step: int) -> None:
+        with torch.no_grad():
+            for name, value in self.state().items():
+                value.copy_(state[name])
+        self.step = step
+
+    def model(self, e: int) -> dict[str, Tensor]:
+        """The parameters of run `e` alone."""
+        return {name: p.detach()[e].clone() for name, p in self.parameters.items()}
+
+    def _optimiser(self, player: Player) -> torch.optim.Adam:
+        settings = player.optimiser
+        owned = self.owned(player).values()
+        optimiser = torch.optim.Adam(
+            owned, settings.learning_rate, settings.betas, fused=True, capturable=self.device.type == "cuda"
+        )
+        for p in owned:  # made now rather than at the first step, so that state() is complete from the start
+            optimiser.state[p] = {
+                "step": torch.zeros((), device=self.device),
+                "exp_avg": torch.zeros_like(p),
+                "exp_avg_sq": torch.zeros_like(p),
+            }
+        return optimiser
+
+    def _loss(self, turn: int, compiled: bool):
+        batched = self._batched(turn)
+        return torch.compile(batched, fullgraph=True, dynamic=False) if compiled else batched
+
+    def _batched(self, turn: int):
+        return vmap(partial(objective, self.recipe, turn, self.modules, len(self.x)))
+
+    def _observe(self, index: Tensor) -> Tensor:
+        x = self.x[index].to(torch.float32)
+        return x if self.x_scale == 1.0 else x * self.x_scale
+
+    def _quantity_names(self) -> list[str]:
+        """The names that the losses return, found by a pass over two rows."""
+        index = torch.zeros(len(self.seeds), 2, dtype=torch.long, device=self.device)
+        noise = torch.zeros(len(self.seeds), 2, self.draws.columns, device=self.device)
+        with torch.no_grad():
+            arguments = (self.parameters, self._observe(index), noise, self._values(0))
+            turns = range(len(self.recipe.players))
+            return [name for turn in turns for name in self._batched(turn)(*arguments)[1]]
+
+    def _values(self, step: int) -> Tensor:
+        return torch.tensor([values_at(recipe, step) for recipe in self.recipes], device=self.device)

@@ -1,0 +1,56 @@
+"""The loop: advance, log, save, stop when asked."""
+
+import time
+from collections.abc import Callable
+
+from partita.training.checkpoint import Checkpoints
+from partita.training.ensemble import Ensemble
+from partita.training.history import History
+from partita.training.interrupt import Interrupted
+
+# Steps between two looks at the clock and at a wish to stop.
+STRIDE = 10
+SECONDS_BETWEEN_CHECKPOINTS = 20.0
+
+OnBegin = Callable[[History], None]
+OnLog = Callable[[Ensemble, History], None]
+
+
+def fit(
+    ensemble: Ensemble,
+    steps: int,
+    *,
+    log_every: int,
+    checkpoints: Checkpoints | None = None,
+    on_begin: OnBegin | None = None,
+    on_log: OnLog | None = None,
+    stop: Callable[[], bool] = lambda: False,
+    seconds_between_checkpoints: float = SECONDS_BETWEEN_CHECKPOINTS,
+) -> History:
+    """Trains until `steps`, from a checkpoint where there is one.
+
+    Raises Interrupted, with everything saved, when `stop` says so. Ends early when no run is finite any more.
+    """
+    history = History(ensemble.quantity_names, len(ensemble.seeds))
+    if checkpoints is not None:
+        checkpoints.restore(ensemble, history)
+    if on_begin is not None:
+        on_begin(history)
+    saved_at = time.monotonic()
+    while ensemble.step < steps:
+        to_log = log_every - ensemble.step % log_every
+        ensemble.advance(min(STRIDE, to_log, steps - ensemble.step))
+        if ensemble.step % log_every == 0 or ensemble.step == steps:
+            history.append(ensemble.step, ensemble.read_quantities((ensemble.step - 1) % log_every + 1))
+            if on_log is not None:
+                on_log(ensemble, history)
+            if not history.finite().any():
+                break
+        wish = stop()
+        due = time.monotonic() - saved_at > seconds_between_checkpoints or ensemble.step == steps
+        if checkpoints is not None and (wish or due):
+            checkpoints.save(ensemble, history)
+            saved_at = time.monotonic()
+        if wish and ensemble.step < steps:
+            raise Interrupted(f"stopped at step {ensemble.step} of {steps}")
+    return history

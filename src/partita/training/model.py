@@ -1,0 +1,70 @@
+"""One trained model: its recipe and its parameters, for looking and measuring."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from partita.recipes import Recipe
+from partita.trace import Batch
+
+ROWS_A_PASS = 4096
+
+
+@dataclass(frozen=True)
+class Model:
+    """Arrays in, arrays out, a few thousand rows at a time. `x_scale` turns stored values into observations."""
+
+    recipe: Recipe
+    parameters: Mapping[str, Tensor]
+    x_scale: float = 1.0
+    device: torch.device = torch.device("cpu")
+
+    @cached_property
+    def networks(self) -> dict[str, nn.Module]:
+        modules = {name: make() for name, make in self.recipe.networks.items()}
+        for name, module in modules.items():
+            own = {k.removeprefix(f"{name}."): v for k, v in self.parameters.items() if k.startswith(f"{name}.")}
+            module.load_state_dict(own, strict=True)
+            module.to(self.device).eval().requires_grad_(False)
+        return modules
+
+    def posterior(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Means and log-variances of q(z|x), (n, K) float32 each."""
+        return self._by_rows(x, lambda rows: self._encode(rows)[:2])
+
+    def decode(self, z: np.ndarray) -> np.ndarray:
+        """E[x|z] in the units of the observations, (n, *shape) float32."""
+        decoder = self.networks["decoder"]
+        (mean,) = self._by_rows(np.asarray(z, np.float32), lambda rows: (decoder(rows).mean,), scale=1.0)
+        return mean
+
+    def bound(self, x: np.ndarray, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+        """-log p(x|z) with one draw of z, and KL(q(z|x) || p(z)), a value a row: the ELBO is minus their sum."""
+        generator = torch.Generator(self.device).manual_seed(seed)
+
+        def both(rows: Tensor) -> tuple[Tensor, Tensor]:
+            noise = {
+                name: torch.randn(len(rows), columns, generator=generator, device=self.device)
+                for name, columns in self.recipe.noise.items()
+            }
+            trace = self.recipe.trace(self.networks, Batch(rows, len(x)), noise, {})
+            return -trace.px.log_prob(rows), trace.prior.kl(trace.q)
+
+        return self._by_rows(x, both)
+
+    def _encode(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+        q = self.networks["encoder"](rows)
+        return q.mean, q.log_variance
+
+    def _by_rows(self, x: np.ndarray, compute: Callable, scale: float | None = None) -> tuple[np.ndarray, ...]:
+        scale = self.x_scale if scale is None else scale
+        pieces = []
+        with torch.no_grad():
+            for start in range(0, len(x), ROWS_A_PASS):
+                rows = torch.as_tensor(x[start : start + ROWS_A_PASS]).to(self.device, torch.float32) * scale
+                pieces.append([piece.cpu().numpy() for piece in compute(rows)])
+        return tuple(np.concatenate(column) for column in zip(*pieces))

@@ -1,0 +1,61 @@
+"""From a player's measures to a loss: the pure function at the heart of the step."""
+
+from collections.abc import Mapping
+from functools import partial
+
+from torch import Tensor, nn
+from torch.func import functional_call
+
+from partita.recipes import Ramp, Recipe
+from partita.recipes.recipe import value_at
+from partita.trace import Batch
+
+
+def value_names(recipe: Recipe) -> list[str]:
+    """The numbers of a recipe that may sweep or move with the step: each player's weights, then the knobs."""
+    weights = [f"{i}.{name}" for i, player in enumerate(recipe.players) for name in player.weights]
+    return weights + [f"knob.{name}" for name in recipe.knobs]
+
+
+def moves(recipe: Recipe) -> bool:
+    """Whether any of those numbers changes with the step."""
+    values = [*recipe.knobs.values(), *(w for player in recipe.players for w in player.weights.values())]
+    return any(isinstance(value, Ramp) for value in values)
+
+
+def values_at(recipe: Recipe, step: int) -> list[float]:
+    weights = [value_at(w, step) for player in recipe.players for w in player.weights.values()]
+    return weights + [value_at(v, step) for v in recipe.knobs.values()]
+
+
+def objective(
+    recipe: Recipe,
+    turn: int,
+    modules: Mapping[str, nn.Module],
+    size: int,
+    parameters: Mapping[str, Tensor],
+    x: Tensor,
+    noise: Tensor,
+    values: Tensor,
+) -> tuple[Tensor, dict[str, Tensor]]:
+    """The loss and quantities of the player whose turn it is, for one model; under vmap, for E models.
+
+    `noise` holds the recipe's noises side by side, `values` the numbers of `value_names`.
+    """
+    networks = {name: partial(_call, module, name, parameters) for name, module in modules.items()}
+    named = dict(zip(value_names(recipe), values.unbind(-1)))
+    knobs = {name: named[f"knob.{name}"] for name in recipe.knobs}
+    pieces = dict(zip(recipe.noise, noise.split(list(recipe.noise.values()), -1)))
+    trace = recipe.trace(networks, Batch(x, size), pieces, knobs)
+    quantities: dict[str, Tensor] = {}
+    player = recipe.players[turn]
+    for measure in player.measures:
+        quantities.update(measure(trace))
+    loss = sum((named[f"{turn}.{name}"] * quantities[name] for name in player.weights), x.new_zeros(()))
+    prefix = "" if turn == 0 else f"{player.owns[0]}_"
+    return loss, {f"{prefix}loss": loss, **quantities}
+
+
+def _call(module: nn.Module, name: str, parameters: Mapping[str, Tensor], *inputs: Tensor):
+    own = {key.removeprefix(f"{name}."): value for key, value in parameters.items() if key.startswith(f"{name}.")}
+    return functional_call(module, own, inputs)
