@@ -32,7 +32,8 @@ def test_perfect_groups_in_another_order():
     truth = rng.standard_normal((200, 6))
     codes = truth[:, [4, 5, 0, 1, 2, 3]] @ np.kron(np.eye(3), [[1.0, 2.0], [-0.5, 1.0]])
     found = align(codes, truth, (2, 2, 2), (2, 2, 2))
-    assert found.r2 == pytest.approx(1) and found.mse == pytest.approx(0, abs=1e-20)
+    assert found.r2 == pytest.approx(1)
+    assert found.mse == pytest.approx(0, abs=1e-20)
     assert found.assignment == (1, 2, 0)
 
 
@@ -46,15 +47,18 @@ def test_invariant_to_linear_maps_inside_groups_and_to_relabelling(seed):
     for block in ((0, 1), (2, 3), (4, 5)):
         mixed[:, block] = mixed[:, block] @ (rng.standard_normal((2, 2)) + 3 * np.eye(2)) + rng.standard_normal(2)
     other = align(mixed, truth, ((2, 3), (5, 4), (1, 0)), (2, 2, 2))
-    assert other.r2 == pytest.approx(found.r2, abs=1e-9) and other.mse == pytest.approx(found.mse, abs=1e-9)
+    assert other.r2 == pytest.approx(found.r2, abs=1e-9)
+    assert other.mse == pytest.approx(found.mse, abs=1e-9)
 
 
 def test_more_true_groups_than_learned_counts_the_missing_one_as_nothing():
     rng = np.random.default_rng(2)
     truth = rng.standard_normal((500, 3))
     found = align(truth[:, :2], truth, (1, 1), (1, 1, 1))
-    assert found.matrix.shape == (3, 2) and found.assignment == (0, 1, -1)
-    assert found.r2 == pytest.approx(2 / 3) and found.mse == pytest.approx(truth[:, 2].var() / 3)
+    assert found.matrix.shape == (3, 2)
+    assert found.assignment == (0, 1, -1)
+    assert found.r2 == pytest.approx(2 / 3)
+    assert found.mse == pytest.approx(truth[:, 2].var() / 3)
 
 
 def test_more_learned_groups_than_true():
@@ -62,7 +66,9 @@ def test_more_learned_groups_than_true():
     truth = rng.standard_normal((100, 2))
     codes = np.concatenate([rng.standard_normal((100, 1)), truth], 1)
     found = align(codes, truth, (1, 1, 1), (1, 1))
-    assert found.matrix.shape == (2, 3) and found.assignment == (1, 2) and found.r2 == pytest.approx(1)
+    assert found.matrix.shape == (2, 3)
+    assert found.assignment == (1, 2)
+    assert found.r2 == pytest.approx(1)
 
 
 def test_held_out_rows_expose_overfitting():
@@ -70,14 +76,16 @@ def test_held_out_rows_expose_overfitting():
     codes, truth = rng.standard_normal((40, 20)), rng.standard_normal((40, 2))
     fitted = align(codes, truth, (20,), (2,))
     tested = align(codes, truth, (20,), (2,), held_out=0.5)
-    assert fitted.r2 > 0.3 and tested.r2 < 0
+    assert fitted.r2 > 0.3
+    assert tested.r2 < 0
 
 
 def test_constant_truth_and_constant_codes():
     rng = np.random.default_rng(5)
     truth = np.concatenate([rng.standard_normal((50, 1)), np.ones((50, 2))], 1)
     found = align(np.concatenate([truth[:, :1], np.zeros((50, 1))], 1), truth, (1, 1), ((0, 1), (2,)))
-    assert found.matrix[0, 0] == pytest.approx(1) and found.matrix[1].tolist() == [0, 0]
+    assert found.matrix[0, 0] == pytest.approx(1)
+    assert found.matrix[1].tolist() == [0, 0]
 
 
 def test_tensors_are_arrays():

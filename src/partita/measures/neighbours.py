@@ -23,9 +23,9 @@ def label_information(x: np.ndarray, labels: np.ndarray, *, neighbours: int = 10
     for label in np.flatnonzero(counts > 1):
         rows = np.flatnonzero(labels == label)
         k = min(neighbours, len(rows) - 1)
-        radius[rows] = np.nextafter(_kth_distance(x[rows], k), 0)
+        radius[rows] = _kth_distance(x[rows], k)
         k_of[rows] = k
-    within = _count_within(x, radius)
+    within = _count_closer(x, radius)
     estimate = digamma(n) + np.mean(digamma(k_of)) - np.mean(digamma(counts[labels])) - np.mean(digamma(within))
     return max(0.0, float(estimate))
 
@@ -51,8 +51,8 @@ def multi_information(
     if len(x) <= neighbours:
         raise ValueError(f"{neighbours} neighbours need more than {neighbours} rows, got {len(x)}")
     x = _standardised(x, seed, jitter)
-    radius = np.nextafter(_kth_distance(x, neighbours), 0)
-    inside = [_count_within(x[:, list(group)], radius) for group in groups]
+    radius = _kth_distance(x, neighbours)
+    inside = [_count_closer(x[:, list(group)], radius) for group in groups]
     marginals = sum(np.mean(digamma(count)) for count in inside)
     return float(digamma(neighbours) + (len(groups) - 1) * digamma(len(x)) - marginals)
 
@@ -70,9 +70,9 @@ def _standardised(x: np.ndarray, seed: int, jitter: bool = True) -> np.ndarray:
 def _kth_distance(x: np.ndarray, k: int) -> np.ndarray:
     """Maximum-norm distance of each row to its k-th nearest other row."""
     if x.shape[1] > 1:
-        from scipy.spatial import cKDTree
+        from scipy.spatial import KDTree
 
-        return cKDTree(x).query(x, k=[k + 1], p=np.inf)[0][:, 0]
+        return np.asarray(KDTree(x).query(x, k=k + 1, p=np.inf)[0])[:, -1]
     order = np.argsort(x[:, 0], kind="stable")
     line = x[order, 0]
     padded = np.concatenate([np.full(k, -np.inf), line, np.full(k, np.inf)])
@@ -87,12 +87,18 @@ def _kth_distance(x: np.ndarray, k: int) -> np.ndarray:
     return distance
 
 
-def _count_within(x: np.ndarray, radius: np.ndarray) -> np.ndarray:
-    """How many rows, itself included, lie within `radius` of each row (maximum norm)."""
+def _count_closer(x: np.ndarray, radius: np.ndarray) -> np.ndarray:
+    """How many rows, itself included, are closer than `radius` to each row (maximum norm)."""
     if x.shape[1] > 1:
-        from scipy.spatial import cKDTree
+        from scipy.spatial import KDTree
 
-        return cKDTree(x).query_ball_point(x, radius, p=np.inf, return_length=True)
-    line = np.sort(x[:, 0])
-    high = np.searchsorted(line, x[:, 0] + radius, side="right")
-    return high - np.searchsorted(line, x[:, 0] - radius, side="left")
+        within = KDTree(x).query_ball_point(x, np.nextafter(radius, 0), p=np.inf, return_length=True)
+        return np.maximum(within, 1)
+    line, here = np.sort(x[:, 0]), x[:, 0]
+    padded = np.concatenate([[-np.inf], line, [np.inf]])
+    above = np.searchsorted(line, here + radius, side="left")
+    below = np.searchsorted(line, here - radius, side="right")
+    # here + radius is rounded; the radius itself was a difference of two points, so compare differences.
+    above -= padded[above] - here >= radius
+    below += here - padded[below + 1] >= radius
+    return np.maximum(above - below, 1)

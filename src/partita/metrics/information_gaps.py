@@ -23,6 +23,7 @@ def mig(
     protocol: str = "dlib-2019",
     seed: int = 0,
     bins: int = 20,
+    factor_bins: int | None = None,
     groups: Sequence | None = None,
     factor_groups: Sequence | None = None,
     neighbours: int = 10,
@@ -36,11 +37,11 @@ def mig(
     divides each I by the entropy of the binned code instead (a known fault, kept for comparison). "chen-2018": codes
     are posterior means, `log_variance` their posteriors' log variances; entropies by one draw a row under the mixture
     of all rows, divided by log(number of values). With `groups` (and `factor_groups`) the gap is between groups, I by
-    nearest neighbours. Histogram information is biased up by about (bins-1)(values-1)/2n. Does not punish a latent
-    that holds several factors. Constant factors are left out.
+    nearest neighbours. `factor_bins` cuts continuous factors into equal widths. Histogram information is biased up by
+    about (bins-1)(values-1)/2n. Does not punish a latent that holds several factors. Constant factors are left out.
     """
     check_protocol(protocol, MIG_PROTOCOLS, "mig")
-    codes, labels = codes_and_labels(codes, factors, "mig")
+    codes, labels = codes_and_labels(codes, factors, "mig", factor_bins)
     blocks = grouping(groups, factor_groups, codes.shape[1], labels.shape[1])
     arrays = [codes, labels]
     settings: dict[str, Any] = {"bins": bins, "estimator": "histogram"}
@@ -106,6 +107,7 @@ def mig_sup(
     protocol: str = "dlib-2019",
     seed: int = 0,
     bins: int = 20,
+    factor_bins: int | None = None,
     interval: float | None = None,
     resamples: int = 100,
 ) -> Score:
@@ -115,7 +117,7 @@ def mig_sup(
     the binned code. Punishes merged factors, forgives split ones; a dead latent counts as 0.
     """
     check_protocol(protocol, GAP_PROTOCOLS, "mig_sup")
-    codes, labels = codes_and_labels(codes, factors, "mig_sup")
+    codes, labels = codes_and_labels(codes, factors, "mig_sup", factor_bins)
     compute = partial(_mig_sup, bins=bins, by_code=protocol == "ubisoft-2020")
     settings = {"bins": bins, "estimator": "histogram"}
     return scored(
@@ -148,6 +150,7 @@ def jemmig(
     protocol: str = "ubisoft-2020",
     seed: int = 0,
     bins: int = 20,
+    factor_bins: int | None = None,
     interval: float | None = None,
     resamples: int = 100,
 ) -> Score:
@@ -156,7 +159,7 @@ def jemmig(
     JEMMIG = H(z_best, v) - I(z_best; v) + I(z_second; v), histogram in `bins` equal widths, mean over factors.
     """
     check_protocol(protocol, ("ubisoft-2020",), "jemmig")
-    codes, labels = codes_and_labels(codes, factors, "jemmig")
+    codes, labels = codes_and_labels(codes, factors, "jemmig", factor_bins)
     settings = {"bins": bins, "estimator": "histogram"}
     return scored(
         partial(_jemmig, bins=bins),
@@ -189,6 +192,7 @@ def dcimig(
     protocol: str = "ubisoft-2020",
     seed: int = 0,
     bins: int = 20,
+    factor_bins: int | None = None,
     interval: float | None = None,
     resamples: int = 100,
 ) -> Score:
@@ -198,7 +202,7 @@ def dcimig(
     their sum is divided by the summed factor entropies. Histogram in `bins` equal widths.
     """
     check_protocol(protocol, ("ubisoft-2020",), "dcimig")
-    codes, labels = codes_and_labels(codes, factors, "dcimig")
+    codes, labels = codes_and_labels(codes, factors, "dcimig", factor_bins)
     settings = {"bins": bins, "estimator": "histogram"}
     return scored(
         partial(_dcimig, bins=bins),

@@ -5,11 +5,19 @@ from typing import Any
 import numpy as np
 
 from partita.measures.arrays import as_pair
+from partita.metrics.histogram import equal_width
 
 
-def codes_and_labels(codes: Any, factors: Any, metric: str) -> tuple[np.ndarray, np.ndarray]:
-    """Codes (n, K) float64 and factors (n, F) as class numbers 0..classes-1 in the order of their values."""
+def codes_and_labels(
+    codes: Any, factors: Any, metric: str, factor_bins: int | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Codes (n, K) float64 and factors (n, F) as class numbers 0..classes-1 in the order of their values.
+
+    `factor_bins` puts continuous factors into that many equal widths first.
+    """
     codes, factors = as_pair(codes, factors)
+    if factor_bins is not None:
+        factors = equal_width(factors, factor_bins)
     return codes, as_labels(factors, metric)
 
 
@@ -19,7 +27,7 @@ def as_labels(factors: np.ndarray, metric: str) -> np.ndarray:
         row, column = np.argwhere(rounded != factors)[0]
         raise ValueError(
             f"{metric} needs discrete factors (integers), but factors[{row}, {column}] is {factors[row, column]:g}:"
-            " bin them first, or use a metric for continuous factors (sap with continuous=True, mcc)"
+            " bin them first (factor_bins=20 where the metric has it), or use sap or dci with continuous=True, or mcc"
         )
     return np.stack([np.unique(column, return_inverse=True)[1] for column in rounded.T], 1)
 

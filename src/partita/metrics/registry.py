@@ -2,24 +2,46 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any
 
-from partita.metrics import factorisation, information_gaps
+import numpy as np
+
+from partita.metrics import (
+    agreement,
+    correspondence,
+    factorisation,
+    importance,
+    infomec_scores,
+    information_gaps,
+    interventions,
+    leaking,
+    modular_explicit,
+    posterior_scores,
+    robustness,
+    separation,
+)
+from partita.metrics.inputs import codes_and_labels
 from partita.metrics.score import Score
+
+DLIB = ("dlib-2019",)
 
 
 @dataclass(frozen=True)
 class Metric:
-    """An entry of METRICS. `protocols[0]` is the default; `needs` says what beside codes it reads."""
+    """An entry of METRICS. `protocols[0]` is the default.
+
+    `needs`: "factors", "grid" (a complete grid of factors), "codes" (no factors), "models" (codes of several models)
+    or "posterior" (means and log variances). `grouped` ones take `groups`. `better` is "higher" or "lower".
+    """
 
     function: Callable[..., Score]
     summary: str
     protocols: tuple[str, ...]
     needs: str = "factors"
     grouped: bool = False
+    better: str = "higher"
 
-
-DLIB = ("dlib-2019",)
 
 METRICS: dict[str, Metric] = {
     "mig": Metric(
@@ -35,8 +57,47 @@ METRICS: dict[str, Metric] = {
         information_gaps.jemmig, "MIG that also counts what else the best latent holds", ("ubisoft-2020",)
     ),
     "dcimig": Metric(information_gaps.dcimig, "one gap for merged and split factors together", ("ubisoft-2020",)),
+    "sap": Metric(separation.sap, "gap between the two latents that predict a factor best", separation.SAP_PROTOCOLS),
+    "dci": Metric(
+        importance.dci,
+        "disentanglement, completeness, informativeness of predictors' importances",
+        importance.DCI_PROTOCOLS,
+        grouped=True,
+    ),
+    "modularity": Metric(
+        modular_explicit.modularity, "each latent knows one factor", modular_explicit.PROTOCOLS, grouped=True
+    ),
+    "explicitness": Metric(
+        modular_explicit.explicitness, "a linear classifier tells a factor's values apart", modular_explicit.PROTOCOLS
+    ),
+    "irs": Metric(robustness.irs, "a latent stays put while other factors change", robustness.IRS_PROTOCOLS),
+    "beta_vae": Metric(
+        interventions.beta_vae, "the factor pairs share is read off their code difference", DLIB, needs="grid"
+    ),
+    "factor_vae": Metric(
+        interventions.factor_vae, "the latent that varies least names the held factor", DLIB, needs="grid"
+    ),
+    "infomec": Metric(
+        infomec_scores.infomec,
+        "modularity, compactness, explicitness in units of information",
+        ("infomec-2023",),
+        grouped=True,
+    ),
+    "mcc": Metric(correspondence.mcc, "mean correlation of factors with matched latents", ("khemakhem-2020",)),
+    "leakage": Metric(
+        leaking.leakage,
+        "what the other groups of latents know about a group of factors",
+        ("nearest-neighbours",),
+        grouped=True,
+        better="lower",
+    ),
     "gaussian_tc": Metric(
-        factorisation.gaussian_tc, "total correlation of the codes' covariance, nats", DLIB, needs="codes", grouped=True
+        factorisation.gaussian_tc,
+        "total correlation of the codes' covariance, nats",
+        DLIB,
+        needs="codes",
+        grouped=True,
+        better="lower",
     ),
     "wasserstein_correlation": Metric(
         factorisation.wasserstein_correlation,
@@ -44,46 +105,109 @@ METRICS: dict[str, Metric] = {
         DLIB,
         needs="codes",
         grouped=True,
+        better="lower",
+    ),
+    "udr": Metric(agreement.udr, "how far several trainings agree on their latents", DLIB, needs="models"),
+    "exact_tc": Metric(
+        posterior_scores.exact_tc,
+        "total correlation of the aggregated posterior, nats, with its null",
+        ("mixture-of-all-rows",),
+        needs="posterior",
+        grouped=True,
+        better="lower",
+    ),
+    "monte_carlo_tc": Metric(
+        posterior_scores.monte_carlo_tc,
+        "total correlation of a mixture of 64 posteriors, with its null",
+        ("mixture-of-64",),
+        needs="posterior",
+        grouped=True,
+        better="lower",
+    ),
+    "latent_activity": Metric(
+        posterior_scores.latent_activity, "how many latents are used, and the KL of each", ("burda-2016",), "posterior"
     ),
 }
 
 
 def evaluate(
     codes: Any,
-    factors: Any,
+    factors: Any = None,
     metrics: str | Sequence[str] = "all",
     *,
     seed: int = 0,
     protocol: str | None = None,
     groups: Sequence | None = None,
     factor_groups: Sequence | None = None,
+    log_variance: Any = None,
     interval: float | None = None,
 ) -> dict[str, Score]:
-    """Scores by name. "all" takes every metric the arrays allow; a name, or names, exactly those.
+    """Scores by name. "all" takes every metric the arrays allow (see `inapplicable`); a name, or names, exactly those.
 
-    `protocol` is used by the metrics that have it, the others keep their default. `groups` and `factor_groups` go to
-    the metrics that know groups. `factors` None leaves the unsupervised ones.
+    `protocol` is used by the metrics that have it, the others keep their default; without one, DCI runs as
+    "dlib-2019-fast" where LightGBM is installed (each Score names its protocol). `groups` and `factor_groups` go to
+    the metrics that know groups. `log_variance` makes `codes` posterior means and adds the metrics of posteriors.
+    `interval` (a level such as 0.95) adds intervals.
     """
-    chosen = _chosen(metrics, factors)
-    scores = {}
-    for name in chosen:
-        metric = METRICS[name]
-        options: dict[str, Any] = {"seed": seed, "interval": interval}
-        if protocol in metric.protocols:
-            options["protocol"] = protocol
-        if metric.grouped and groups is not None:
-            options["groups"] = groups
-        if metric.grouped and metric.needs == "factors" and factor_groups is not None:
-            options["factor_groups"] = factor_groups
-        scores[name] = metric.function(codes, factors, **options)
-    return scores
-
-
-def _chosen(metrics: str | Sequence[str], factors: Any) -> list[str]:
     if metrics == "all":
-        return [name for name, metric in METRICS.items() if factors is not None or metric.needs == "codes"]
+        reasons = inapplicable(codes, factors, log_variance, groups)
+        chosen = [name for name in METRICS if name not in reasons]
+    else:
+        chosen = _named(metrics)
+    return {
+        name: _score(name, codes, factors, log_variance, seed, protocol, groups, factor_groups, interval)
+        for name in chosen
+    }
+
+
+def _named(metrics: str | Sequence[str]) -> list[str]:
     names = [name.strip() for name in metrics.split(",")] if isinstance(metrics, str) else list(metrics)
     unknown = [name for name in names if name not in METRICS]
     if unknown:
         raise ValueError(f"unknown metric {', '.join(map(repr, unknown))}: choose from {', '.join(METRICS)}")
     return names
+
+
+def inapplicable(
+    codes: Any, factors: Any = None, log_variance: Any = None, groups: Sequence | None = None
+) -> dict[str, str]:
+    """The metrics these arrays do not allow, each with the reason."""
+    reasons = {} if groups is not None else {"leakage": "is about groups of latents: give groups"}
+    if log_variance is None:
+        reasons |= dict.fromkeys(_needing("posterior"), "needs the posteriors' log variances")
+    several = isinstance(codes, list | tuple) and len(codes) > 0 and np.ndim(codes[0]) == 2
+    if not several:
+        reasons |= dict.fromkeys(_needing("models"), "compares several trained models: give a list of codes")
+    if factors is None:
+        return reasons | dict.fromkeys([*_needing("factors"), *_needing("grid")], "needs factors")
+    try:
+        interventions.factor_grid(*codes_and_labels(codes, factors, "this"), "this")
+    except ValueError as error:
+        reasons |= dict.fromkeys(_needing("grid"), str(error))
+    return reasons
+
+
+def _needing(what: str) -> list[str]:
+    return [name for name, metric in METRICS.items() if metric.needs == what]
+
+
+def _score(name, codes, factors, log_variance, seed, protocol, groups, factor_groups, interval) -> Score:
+    metric = METRICS[name]
+    options: dict[str, Any] = {"seed": seed}
+    if interval is not None and name not in ("exact_tc", "monte_carlo_tc"):
+        options["interval"] = interval
+    if protocol in metric.protocols:
+        options["protocol"] = protocol
+    elif name == "dci" and protocol is None and find_spec("lightgbm"):
+        options["protocol"] = "dlib-2019-fast"
+    if metric.grouped and groups is not None:
+        options["groups"] = groups
+    if metric.grouped and metric.needs == "factors" and factor_groups is not None:
+        options["factor_groups"] = factor_groups
+    if options.get("protocol") == "chen-2018":
+        options["log_variance"] = log_variance
+    second = log_variance if metric.needs == "posterior" else factors
+    if second is None and metric.needs in ("factors", "grid", "posterior"):
+        missing = "log_variance" if metric.needs == "posterior" else "factors"
+        raise ValueError(f"{name} needs {missing}, and none was given")
+    return metric.function(codes, second, **options)
