@@ -34,7 +34,9 @@ class Parts:
         logs = aggregate(trace.q, trace.z, wanted, by=self.by, size=trace.batch.size)
 
         def log_q(partition: Groups) -> Tensor:
-            return sum((logs[..., wanted.index(block)] for block in partition[1:]), logs[..., wanted.index(partition[0])])
+            return sum(
+                (logs[..., wanted.index(block)] for block in partition[1:]), logs[..., wanted.index(partition[0])]
+            )
 
         values = {
             "mi": lambda: trace.q.log_prob(trace.z) - log_q(joint),

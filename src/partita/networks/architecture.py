@@ -108,4 +108,3 @@ def parse_likelihood(likelihood: str) -> tuple[str, str | float]:
         f"unknown likelihood {likelihood!r}: give 'bernoulli', 'gaussian' (one learned variance), 'gaussian:features' "
         "(one a feature) or 'gaussian:0.25' (fixed variance)"
     )
-

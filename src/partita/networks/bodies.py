@@ -23,9 +23,7 @@ def mlp(shape: Shape, width_out: int, width_in: int, *, hidden: Shape = (256, 25
     features = prod(shape)
     encoder = nn.Sequential(nn.Flatten(), *_stack((features, *hidden)), nn.Linear(hidden[-1], width_out))
     backwards = hidden[::-1]
-    decoder = nn.Sequential(
-        *_stack((width_in, *backwards)), nn.Linear(backwards[-1], features), nn.Unflatten(1, shape)
-    )
+    decoder = nn.Sequential(*_stack((width_in, *backwards)), nn.Linear(backwards[-1], features), nn.Unflatten(1, shape))
     return encoder, decoder
 
 
@@ -35,12 +33,8 @@ def burgess(shape: Shape, width_out: int, width_in: int) -> tuple[nn.Module, nn.
     channels, depth = _image(shape)
     down = [nn.Conv2d(channels if i == 0 else 32, 32, 4, 2, 1) for i in range(depth)]
     up = [nn.ConvTranspose2d(32, 32 if i < depth - 1 else channels, 4, 2, 1) for i in range(depth)]
-    encoder = nn.Sequential(
-        *_with_relu(down), nn.Flatten(), *_stack((512, 256, 256)), nn.Linear(256, width_out)
-    )
-    decoder = nn.Sequential(
-        *_stack((width_in, 256, 256, 512)), nn.Unflatten(1, (32, 4, 4)), *_with_relu(up)[:-1]
-    )
+    encoder = nn.Sequential(*_with_relu(down), nn.Flatten(), *_stack((512, 256, 256)), nn.Linear(256, width_out))
+    decoder = nn.Sequential(*_stack((width_in, 256, 256, 512)), nn.Unflatten(1, (32, 4, 4)), *_with_relu(up)[:-1])
     return encoder, decoder
 
 

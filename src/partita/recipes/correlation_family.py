@@ -8,7 +8,7 @@ In each the KL enters in closed form with weight 1 and a part only with what its
 from partita.distributions import as_groups
 from partita.measures.elbo import kl, reconstruction
 from partita.measures.parts import Parts
-from partita.measures.weights import check_estimator_name
+from partita.measures.weights import check_weights
 from partita.recipes.recipe import Recipe, nonnegative, one_player
 
 
@@ -53,7 +53,9 @@ def pdisvae(*, groups=None, beta: float = 4.0, by: str = "importance", latents: 
     return _parts({"pc": beta}, as_groups(groups, latents), by, latents, architecture)
 
 
-def beta_stcvae(*, grouping: int = 2, beta: float = 6.0, by: str = "importance", latents: int = 6, **architecture) -> Recipe:
+def beta_stcvae(
+    *, grouping: int = 2, beta: float = 6.0, by: str = "importance", latents: int = 6, **architecture
+) -> Recipe:
     """beta-STCVAE (eq. 7): weight beta between consecutive groups of `grouping` latents, none within them.
 
     `beta` is the **total** weight on PC. The within-group TC, which the ELBO penalises with weight 1, is added back,
@@ -69,6 +71,6 @@ def beta_stcvae(*, grouping: int = 2, beta: float = 6.0, by: str = "importance",
 
 
 def _parts(weights: dict, groups, by: str, latents: int, architecture: dict) -> Recipe:
-    check_estimator_name(by)
+    check_weights(by, 2, 2)
     measures = (reconstruction, kl, Parts(groups, by, tuple(weights)))
     return one_player(measures, {"recon": 1, "kl": 1, **weights}, groups=groups, latents=latents, **architecture)

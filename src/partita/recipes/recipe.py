@@ -71,7 +71,14 @@ class Recipe:
     def structure(self):
         """All that two runs must share to be trained in one ensemble: everything but the values of weights and knobs."""
         players = tuple((p.owns, p.measures, tuple(p.weights), p.optimiser) for p in self.players)
-        return (tuple(self.networks.items()), players, tuple(self.noise.items()), self.groups, tuple(self.knobs), self.trace)
+        return (
+            tuple(self.networks.items()),
+            players,
+            tuple(self.noise.items()),
+            self.groups,
+            tuple(self.knobs),
+            self.trace,
+        )
 
 
 def one_player(

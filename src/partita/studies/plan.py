@@ -7,6 +7,7 @@ from typing import Any
 from partita.data import Dataset
 from partita.recipes.equation import keywords
 from partita.studies.run import Run, check_option, method_named
+from partita.studies.source import described
 from partita.training.defaults import choose_likelihood, choose_network
 
 # The settings of the papers, where a data set has them (spec 000, section 4); everything else is chosen by shape.
@@ -45,6 +46,7 @@ def plan(
     if likelihood == "auto":
         likelihood = paper.get("likelihood") or choose_likelihood(dataset.x, dataset.x_scale)[0]
     architecture = {"shape": list(dataset.shape), "network": network, "likelihood": likelihood, "hidden": list(hidden)}
+    data = described(dataset)
     if dataset.size < 2:
         raise ValueError(f"{dataset.name} has {dataset.size} row; training needs at least 2")
     runs = []
@@ -57,7 +59,7 @@ def plan(
         for values in product(*(options or {}).values()):
             chosen = own | dict(zip(options or {}, values))
             runs += [
-                Run(method, chosen, architecture, dict(dataset.description), steps, min(batch_size, dataset.size),
+                Run(method, chosen, architecture, data, steps, min(batch_size, dataset.size),
                     learning_rate, seed)
                 for seed in seeds
             ]  # fmt: skip

@@ -1,11 +1,11 @@
 """A study's folder: one folder a run, each file whole or absent.
 
-    DIR/runs/<id>/run.json              what the run is
-    DIR/runs/<id>/history.jsonl         one line a log point
-    DIR/runs/<id>/weights.safetensors   the trained parameters
-    DIR/runs/<id>/result.json           how it ended; a run is finished when this exists
-    DIR/runs/<id>/scores.json           what `partita evaluate` measured
-    DIR/ensembles/<id>/                 checkpoints of runs under way (an execution detail)
+DIR/runs/<id>/run.json              what the run is
+DIR/runs/<id>/history.jsonl         one line a log point
+DIR/runs/<id>/weights.safetensors   the trained parameters
+DIR/runs/<id>/result.json           how it ended; a run is finished when this exists
+DIR/runs/<id>/scores.json           what `partita evaluate` measured
+DIR/ensembles/<id>/                 checkpoints of runs under way (an execution detail)
 """
 
 import hashlib
@@ -34,7 +34,9 @@ class Store:
         """Every run of the study; ValueError when the folder holds none."""
         files = sorted(self.folder.glob("runs/*/run.json"))
         if not files:
-            raise ValueError(f"{self.folder} holds no runs; `partita train METHOD --data NAME --out {self.folder}` makes some")
+            raise ValueError(
+                f"{self.folder} holds no runs; `partita train METHOD --data NAME --out {self.folder}` makes some"
+            )
         runs = [Run.from_json(read_json(file)) for file in files]
         return sorted(runs, key=lambda run: (run.setting, run.seed))
 

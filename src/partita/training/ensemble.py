@@ -1,5 +1,6 @@
 """E models of one structure, trained as one: every parameter is a leaf with a leading model axis."""
 
+import warnings
 from collections.abc import Sequence
 from functools import partial
 
@@ -9,6 +10,7 @@ from torch import Tensor, nn
 from torch.func import vmap
 
 from partita.recipes import Player, Recipe
+from partita.training.capture import Captured
 from partita.training.draws import Draws, seed_of
 from partita.training.objective import moves, objective, values_at
 
@@ -43,7 +45,7 @@ class Ensemble:
             raise ValueError("runs of different structure cannot share an ensemble")
         self.recipes, self.seeds, self.device = list(recipes), list(seeds), device
         self.recipe = self.recipes[0]
-        self.x, self.x_scale = torch.as_tensor(x, device=device), x_scale
+        self.x, self.x_scale = _on_device(x, device), x_scale
         self.draws = Draws(self.seeds, len(self.x), batch_size, sum(self.recipe.noise.values()), device)
         each = [initial_parameters(recipe, seed) for recipe, seed in zip(self.recipes, self.seeds)]
         self.parameters = {
@@ -56,6 +58,7 @@ class Ensemble:
         self.step = 0
         # Sum over the steps since the last reading: the log shows means over an interval, not single noisy batches.
         self.total = torch.zeros(len(self.quantity_names), len(self.seeds), device=device)
+        self._captured: dict[int, Captured] = {}
         self._constants = None if any(moves(recipe) for recipe in self.recipes) else self._values(0)
 
     def owned(self, player: Player) -> dict[str, Tensor]:
@@ -74,7 +77,8 @@ class Ensemble:
             parameters = {name: p if name in owned else p.detach() for name, p in self.parameters.items()}
             losses, named = loss(parameters, x, noise, values)
             for p, gradient in zip(owned.values(), torch.autograd.grad(losses.sum(), list(owned.values()))):
-                p.grad = gradient
+                # the fused kernel walks memory, not indices: a transposed gradient would meet the wrong parameters
+                p.grad = gradient.contiguous()
             optimiser.step()
             quantities.extend(value.detach() for value in named.values())
         self.total += torch.stack(quantities)
@@ -82,8 +86,14 @@ class Ensemble:
     def advance(self, count: int) -> None:
         """The next `count` steps."""
         index, noise = self.draws.index(self.step, count), self.draws.noise(self.step, count)
-        for offset in range(count):
-            self.take_step(index[offset], noise[offset], self.values(self.step + offset))
+        values = torch.stack([self.values(self.step + offset) for offset in range(count)])
+        if self.device.type == "cuda":
+            if count not in self._captured:
+                self._captured[count] = Captured(self, index, noise, values)
+            self._captured[count].replay(index, noise, values)
+        else:
+            for step in zip(index, noise, values):
+                self.take_step(*step)
         self.step += count
 
     def read_quantities(self, count: int) -> np.ndarray:
@@ -147,3 +157,9 @@ class Ensemble:
 
     def _values(self, step: int) -> Tensor:
         return torch.tensor([values_at(recipe, step) for recipe in self.recipes], device=self.device)
+
+
+def _on_device(x: np.ndarray | Tensor, device: torch.device) -> Tensor:
+    with warnings.catch_warnings():  # torch warns of read-only arrays; nobody here writes to the data
+        warnings.simplefilter("ignore", UserWarning)
+        return torch.as_tensor(x, device=device)

@@ -22,6 +22,7 @@ class Model:
     parameters: Mapping[str, Tensor]
     x_scale: float = 1.0
     device: torch.device = torch.device("cpu")
+    dtype: torch.dtype = torch.float32
 
     @cached_property
     def networks(self) -> dict[str, nn.Module]:
@@ -29,17 +30,17 @@ class Model:
         for name, module in modules.items():
             own = {k.removeprefix(f"{name}."): v for k, v in self.parameters.items() if k.startswith(f"{name}.")}
             module.load_state_dict(own, strict=True)
-            module.to(self.device).eval().requires_grad_(False)
+            module.to(self.device, self.dtype).eval().requires_grad_(False)
         return modules
 
     def posterior(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Means and log-variances of q(z|x), (n, K) float32 each."""
+        """Means and log-variances of q(z|x), (n, K) each."""
         return self._by_rows(x, lambda rows: self._encode(rows)[:2])
 
     def decode(self, z: np.ndarray) -> np.ndarray:
-        """E[x|z] in the units of the observations, (n, *shape) float32."""
+        """E[x|z] in the units of the observations, (n, *shape)."""
         decoder = self.networks["decoder"]
-        (mean,) = self._by_rows(np.asarray(z, np.float32), lambda rows: (decoder(rows).mean,), scale=1.0)
+        (mean,) = self._by_rows(z, lambda rows: (decoder(rows).mean,), scale=1.0)
         return mean
 
     def bound(self, x: np.ndarray, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -48,7 +49,7 @@ class Model:
 
         def both(rows: Tensor) -> tuple[Tensor, Tensor]:
             noise = {
-                name: torch.randn(len(rows), columns, generator=generator, device=self.device)
+                name: torch.randn(len(rows), columns, generator=generator, device=self.device, dtype=self.dtype)
                 for name, columns in self.recipe.noise.items()
             }
             trace = self.recipe.trace(self.networks, Batch(rows, len(x)), noise, {})
@@ -65,6 +66,6 @@ class Model:
         pieces = []
         with torch.no_grad():
             for start in range(0, len(x), ROWS_A_PASS):
-                rows = torch.as_tensor(x[start : start + ROWS_A_PASS]).to(self.device, torch.float32) * scale
+                rows = torch.as_tensor(np.array(x[start : start + ROWS_A_PASS])).to(self.device, self.dtype) * scale
                 pieces.append([piece.cpu().numpy() for piece in compute(rows)])
         return tuple(np.concatenate(column) for column in zip(*pieces))

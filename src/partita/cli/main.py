@@ -1,0 +1,63 @@
+"""The command `partita`: thin files, and nothing heavy imported before a command needs it."""
+
+import logging
+import sys
+
+import typer
+
+from partita.cli.data import data
+from partita.cli.demo import demo
+from partita.cli.evaluate import evaluate
+from partita.cli.methods import methods
+from partita.cli.metrics import metrics
+from partita.cli.report import report
+from partita.cli.train import train
+
+app = typer.Typer(
+    help="Learn, measure and look at latent spaces that fall into independent parts.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.command()(demo)
+app.command()(methods)
+app.command()(metrics)
+app.command()(data)
+app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(train)
+app.command()(evaluate)
+app.command()(report)
+
+
+def main() -> None:
+    """Exit status 0 on success, 2 on bad input with one line on stderr, 130 when interrupted."""
+    logging.basicConfig(format="partita: %(message)s", level=logging.WARNING)
+    try:
+        status = app(standalone_mode=False)
+    except KeyboardInterrupt:
+        _fail("interrupted", 130)
+    except Exception as error:
+        _fail(*_explained(error))
+    sys.exit(status or 0)
+
+
+def _explained(error: Exception) -> tuple[str, int]:
+    """One line and an exit status for what a person can mend; anything else is our bug and keeps its traceback."""
+    import click
+
+    if isinstance(error, click.exceptions.Abort):
+        return "interrupted", 130
+    if isinstance(error, click.exceptions.ClickException):
+        return error.format_message(), 2
+    if type(error).__name__ == "Interrupted":  # partita.training.Interrupted, without loading torch to say so
+        return f"{error}; the same command goes on from here", 130
+    if isinstance(error, OSError) and error.strerror and not str(error.args[0]).startswith("partita"):
+        return f"{error.filename or 'file'}: {error.strerror}", 2
+    if isinstance(error, ValueError | OSError):
+        return str(error), 2
+    raise error
+
+
+def _fail(message: str, status: int) -> None:
+    print(f"partita: {' '.join(message.split())}", file=sys.stderr)
+    sys.exit(status)

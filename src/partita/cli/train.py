@@ -1,0 +1,62 @@
+"""partita train"""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def train(
+    context: typer.Context,
+    method: Annotated[str, typer.Argument(help="a method of `partita methods`, or several: vae,pdisvae")],
+    data: Annotated[str, typer.Option(help="a name of `partita data`, NAME:option=value, or a path")],
+    latents: Annotated[int | None, typer.Option(help="number of latents")] = None,
+    groups: Annotated[str | None, typer.Option(help="sizes 2,2,2 or indices '[[0,3],[1],[2,4,5]]'")] = None,
+    network: Annotated[str, typer.Option(help="auto, linear, mlp, burgess, idvae")] = "auto",
+    likelihood: Annotated[
+        str, typer.Option(help="auto, bernoulli, gaussian, gaussian:features, gaussian:0.25")
+    ] = "auto",
+    steps: Annotated[int, typer.Option(help="gradient steps")] = 5000,
+    batch_size: Annotated[int, typer.Option(help="rows a step")] = 128,
+    learning_rate: Annotated[float, typer.Option(help="Adam's step size")] = 1e-3,
+    seeds: Annotated[str, typer.Option(help="0:10, or 1,4,7")] = "0",
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda")] = "auto",
+    out: Annotated[Path, typer.Option(help="the study's folder")] = Path("runs"),
+    resume: Annotated[bool, typer.Option(help="go on from checkpoints; --no-resume starts again")] = True,
+) -> None:
+    """Train METHOD on data. Any keyword of the method is an option too: --beta 1,2,4 trains one run a value.
+
+    Several values or seeds make the cross product, trained together where structure allows.
+    """
+    from partita.cli.progress import progress
+    from partita.cli.values import parse_data, parse_groups, parse_options, parse_seeds
+    from partita.data import load
+    from partita.studies import Store, plan
+    from partita.studies import train as train_runs
+    from partita.training.device import choose_device
+
+    where, options = parse_data(data)
+    dataset = load(where, **options)
+    runs = []
+    for name in method.split(","):
+        runs += plan(
+            [name],
+            dataset,
+            options=parse_options(context.args, name),
+            latents=latents,
+            groups=None if groups is None else parse_groups(groups),
+            network=network,
+            likelihood=likelihood,
+            seeds=parse_seeds(seeds),
+            steps=steps,
+            batch_size=batch_size,
+            learning_rate=learning_rate,
+        )
+    store = Store(out)
+    with progress(len(runs)) as watch:
+        diverged = train_runs(runs, dataset, store, device=choose_device(device), resume=resume, watch=watch)
+    print(f"{len(runs) - len(diverged)} of {len(runs)} runs are in {out}; next: partita evaluate {out}")
+    if diverged:
+        raise ValueError(
+            f"{len(diverged)} runs diverged: {', '.join(run.id for run in diverged)}; try a smaller step size"
+        )

@@ -1,0 +1,80 @@
+"""Text of the command line as values."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+
+def parse_seeds(text: str) -> list[int]:
+    """ "0:10" is 0 to 9; "3" is 3; "1,4,7" those."""
+    try:
+        if ":" in text:
+            first, last = (int(part) for part in text.split(":"))
+            seeds = list(range(first, last))
+        else:
+            seeds = [int(part) for part in text.split(",")]
+    except ValueError:
+        raise ValueError(f"--seeds {text}: give a range like 0:10, or numbers like 1,4,7") from None
+    if not seeds or min(seeds) < 0:
+        raise ValueError(f"--seeds {text}: give at least one seed, none below 0")
+    return seeds
+
+
+def parse_groups(text: str) -> list:
+    """ "2,2,2" are sizes; "[[0,3],[1],[2,4,5]]" are indices."""
+    try:
+        groups = json.loads(text if text.startswith("[") else f"[{text}]")
+    except json.JSONDecodeError:
+        groups = None
+    if not isinstance(groups, list) or not groups:
+        raise ValueError(f"--groups {text}: give sizes like 2,2,2 or indices like '[[0,3],[1],[2,4,5]]'")
+    return groups
+
+
+def parse_options(arguments: Sequence[str], method: str) -> dict[str, list[Any]]:
+    """`--beta 1,2,4 --by mss`: any keyword of the recipe, one or several values, typed by its default."""
+    from partita.recipes.equation import keywords
+    from partita.studies.run import check_option, method_named
+
+    own = keywords(method_named(method))
+    options: dict[str, list[Any]] = {}
+    rest = list(arguments)
+    while rest:
+        flag = rest.pop(0)
+        if not flag.startswith("--"):
+            raise ValueError(f"did not expect {flag!r}; options look like --beta 4")
+        name, given, value = flag[2:].partition("=")
+        name = name.replace("-", "_")
+        check_option(method, name)
+        if not given:
+            if not rest:
+                raise ValueError(f"--{name} needs a value")
+            value = rest.pop(0)
+        options[name] = [_typed(piece, own[name].default, name) for piece in value.split(",")]
+    return options
+
+
+def parse_data(text: str) -> tuple[str, dict[str, Any]]:
+    """ "groups:seed=1,size=500" is the data set `groups` with these options; anything else is a name or a path."""
+    name, colon, tail = text.partition(":")
+    if not colon or "=" not in tail:
+        return text, {}
+    options = {}
+    for piece in tail.split(","):
+        key, equals, value = piece.partition("=")
+        if not equals:
+            raise ValueError(f"--data {text}: options look like NAME:seed=1,size=500")
+        try:
+            options[key] = json.loads(value)
+        except json.JSONDecodeError:
+            options[key] = value
+    return name, options
+
+
+def _typed(text: str, default: Any, name: str) -> Any:
+    kind = type(default) if isinstance(default, int | float) else str
+    try:
+        return kind(text)
+    except ValueError:
+        what = "a whole number" if kind is int else "a number"
+        raise ValueError(f"--{name} {text}: expected {what}") from None

@@ -1,0 +1,238 @@
+"""The scikit-learn face: fit an array, get the latents."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+
+from partita.data.nearest import nearest
+from partita.recipes import RECIPES, Recipe
+from partita.recipes.equation import keywords
+from partita.training import Ensemble, Model, fit
+from partita.training.defaults import choose_likelihood, choose_network
+from partita.training.device import choose_device
+from partita.training.files import read_tensors, write_tensors
+
+LOG_POINTS = 100
+
+
+class Disentangler(TransformerMixin, BaseEstimator):
+    """Learns latents that fall into independent groups.
+
+    X is (n, features) or (n, channels, height, width). It is **never standardised**: put a `StandardScaler` before it in
+    a `Pipeline` when features come in different units. Only 8-bit images are scaled, to [0, 1], and
+    `inverse_transform` scales back.
+
+    Parameters
+    ----------
+    method : a name of `partita methods`.
+    latents : number of latents.
+    groups : sizes `(2, 2, 2)`, index tuples `((0, 3), (1,), (2, 4, 5))`, or None: each latent a group of its own.
+    options : the method's own keywords, such as `{"beta": 4.0, "by": "importance"}`.
+    network : "linear", "mlp", "burgess", "idvae", or "auto": convolutions for images of 32 or 64 pixels, else "mlp".
+    likelihood : "bernoulli", "gaussian", "gaussian:features", "gaussian:0.25", or "auto": Bernoulli for images in [0, 1],
+        else a Gaussian with one learned variance.
+    steps, batch_size, learning_rate : of Adam.
+    seed : the run is a function of the data and this number.
+    device : "auto", "cpu" or "cuda".
+    verbose : say in words what was chosen, and how training goes.
+
+    Attributes
+    ----------
+    groups_ : tuple of tuples of latent indices.
+    history_ : dict of arrays, `step` and each logged quantity (means over the steps since the last log point).
+    """
+
+    def __init__(
+        self,
+        method="pdisvae",
+        *,
+        latents=6,
+        groups=None,
+        options=None,
+        network="auto",
+        likelihood="auto",
+        steps=5000,
+        batch_size=128,
+        learning_rate=1e-3,
+        seed=0,
+        device="auto",
+        verbose=False,
+    ):
+        self.method = method
+        self.latents = latents
+        self.groups = groups
+        self.options = options
+        self.network = network
+        self.likelihood = likelihood
+        self.steps = steps
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.seed = seed
+        self.device = device
+        self.verbose = verbose
+
+    def fit(self, X, y=None):
+        """Learns from X; `y` is ignored by methods without labels."""
+        X = validate_data(self, X, allow_nd=True, ensure_min_samples=2, dtype="numeric")
+        x, self.x_scale_ = _observations(X)
+        recipe = self._recipe(x)
+        device = choose_device(self.device)
+        for name, least in (("steps", 1), ("batch_size", 1), ("seed", 0)):
+            if int(getattr(self, name)) < least:
+                raise ValueError(f"{name} must be at least {least}, got {getattr(self, name)}")
+        ensemble = Ensemble(
+            [recipe], [int(self.seed)], x,
+            x_scale=self.x_scale_, batch_size=min(int(self.batch_size), len(x)), device=device,
+        )  # fmt: skip
+        history = fit(ensemble, int(self.steps), log_every=max(1, int(self.steps) // LOG_POINTS), on_log=self._on_log)
+        stopped = history.diverged(0)
+        if stopped is not None:
+            raise ValueError(
+                f"the loss was no longer finite at step {stopped}: standardise the features (largest absolute value "
+                f"{np.abs(x).max():.3g}) or lower learning_rate={self.learning_rate}"
+            )
+        self.shape_, self.groups_, self.history_ = x.shape[1:], recipe.groups, history.of(0)
+        self._keep(Model(recipe, ensemble.model(0), self.x_scale_))
+        return self
+
+    def transform(self, X):
+        """Posterior means, (n, latents) float32."""
+        return self.posterior(X)[0]
+
+    def posterior(self, X):
+        """Means and log-variances of q(z|x), (n, latents) float32 each."""
+        mean, log_variance = self._fitted().posterior(self._seen(X))
+        return mean.astype(np.float32), log_variance.astype(np.float32)
+
+    def inverse_transform(self, Z):
+        """Decoded observations E[x|z], shaped and scaled like X."""
+        model = self._fitted()
+        Z = check_array(Z, dtype=np.float64)
+        if Z.shape[1] != self.latents:
+            raise ValueError(f"Z has {Z.shape[1]} columns, the model has {self.latents} latents")
+        return (model.decode(Z) / self.x_scale_).astype(np.float32)
+
+    def sample(self, n):
+        """Observations E[x|z] for n draws z from the prior; the same every time for one seed."""
+        model = self._fitted()
+        if int(n) < 1:
+            raise ValueError(f"n must be at least 1, got {n}")
+        z = np.random.default_rng(self.seed).standard_normal((int(n), self.latents))
+        return (model.decode(z) / self.x_scale_).astype(np.float32)
+
+    def score(self, X, y=None):
+        """Mean ELBO in nats per observation, with one draw of z a row: higher is better."""
+        recon, kl = self._fitted().bound(self._seen(X))
+        return float(-(recon + kl).mean())
+
+    def save(self, path):
+        """One safetensors file with the weights and everything `partita.load` needs."""
+        model = self._fitted()
+        about = {
+            "parameters": json.loads(json.dumps(self.get_params())),
+            "architecture": {"network": self.network_, "likelihood": self.likelihood_, "shape": list(self.shape_)},
+            "x_scale": self.x_scale_,
+            "n_features_in": self.n_features_in_,
+        }
+        history = {f"history/{name}": torch.as_tensor(values) for name, values in self.history_.items()}
+        weights = {f"weights/{name}": value for name, value in model.parameters.items()}
+        write_tensors(Path(path), "disentangler", weights | history, about)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = False
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "parameters_")
+
+    def _recipe(self, x: np.ndarray) -> Recipe:
+        if self.method not in RECIPES:
+            raise ValueError(
+                f"unknown method {self.method!r}{nearest(self.method, RECIPES)}; choose from {', '.join(RECIPES)}"
+            )
+        network, why_network = choose_network(x.shape[1:]) if self.network == "auto" else (self.network, "as asked")
+        likelihood, why = (
+            choose_likelihood(x, self.x_scale_) if self.likelihood == "auto" else (self.likelihood, "as asked")
+        )
+        self.network_, self.likelihood_ = network, likelihood
+        if self.verbose:
+            spread = np.asarray(x[:2000], np.float64).reshape(min(len(x), 2000), -1).std(0) * self.x_scale_
+            print(f"network {network}: {why_network}\nlikelihood {likelihood}: {why}")
+            print(
+                f"the data are used as they are; features have standard deviations {spread.min():.3g} to {spread.max():.3g}"
+            )
+        return self._built(network, likelihood, tuple(x.shape[1:]))
+
+    def _built(self, network: str, likelihood: str, shape: tuple[int, ...]) -> Recipe:
+        known = keywords(RECIPES[self.method])
+        options: dict[str, Any] = dict(self.options or {})
+        for name in options:
+            if name not in known or name in ("latents", "groups"):
+                raise ValueError(f"{self.method} has no option {name!r}{nearest(name, known)}")
+        if "groups" in known:
+            options["groups"] = self.groups
+        elif self.groups is not None:
+            raise ValueError(f"{self.method} has no groups; use pdisvae or hfvae, or groups=None")
+        return RECIPES[self.method](
+            **options, latents=self.latents, network=network, likelihood=likelihood, shape=shape,
+            learning_rate=self.learning_rate,
+        )  # fmt: skip
+
+    def _on_log(self, ensemble: Ensemble, history) -> None:
+        if self.verbose and len(history.steps) % (LOG_POINTS // 10) == 0:
+            values = "  ".join(f"{name} {v:.4g}" for name, v in zip(history.names, history.row(-1)[:, 0]))
+            print(f"step {ensemble.step} of {self.steps}: {values}")
+
+    def _keep(self, model: Model) -> None:
+        self.parameters_ = dict(model.parameters)
+
+    def _fitted(self) -> Model:
+        check_is_fitted(self)
+        recipe = self._built(self.network_, self.likelihood_, tuple(self.shape_))
+        # float64: so that a row gets the same code to the last digit alone and among others
+        return Model(recipe, self.parameters_, self.x_scale_, dtype=torch.float64)
+
+    def _seen(self, X) -> np.ndarray:
+        X = validate_data(self, X, reset=False, allow_nd=True, dtype="numeric")
+        if X.shape[1:] != tuple(self.shape_):
+            raise ValueError(f"X has observations of shape {X.shape[1:]}, the model was fitted on {tuple(self.shape_)}")
+        return X
+
+
+def load(path) -> Disentangler:
+    """The estimator that `Disentangler.save` wrote."""
+    tensors, about = read_tensors(Path(path), "disentangler")
+    settings: Mapping[str, Any] = about["parameters"]
+    if settings.get("groups") is not None:
+        settings = {**settings, "groups": tuple(tuple(g) if isinstance(g, list) else g for g in settings["groups"])}
+    estimator = Disentangler(**settings)
+    estimator.network_, estimator.likelihood_ = about["architecture"]["network"], about["architecture"]["likelihood"]
+    estimator.shape_ = tuple(about["architecture"]["shape"])
+    estimator.x_scale_, estimator.n_features_in_ = about["x_scale"], about["n_features_in"]
+    estimator.history_ = {n.removeprefix("history/"): t.numpy() for n, t in tensors.items() if n.startswith("history/")}
+    weights = {n.removeprefix("weights/"): t for n, t in tensors.items() if n.startswith("weights/")}
+    recipe = estimator._built(estimator.network_, estimator.likelihood_, estimator.shape_)
+    estimator.groups_ = recipe.groups
+    estimator._keep(Model(recipe, weights, estimator.x_scale_))
+    return estimator
+
+
+def _observations(X: np.ndarray) -> tuple[np.ndarray, float]:
+    """Vectors and float images as float32; 8-bit images as they are, with their scale to [0, 1]."""
+    if X.ndim not in (2, 4):
+        raise ValueError(f"X must be (n, features) or (n, channels, height, width), got shape {X.shape}")
+    if X.ndim == 4 and X.dtype == np.uint8:
+        return X, 1 / 255 if X.max() > 1 else 1.0
+    with np.errstate(over="ignore"):
+        x = X.astype(np.float32)
+    if not np.isfinite(x).all():
+        raise ValueError("X holds values too large for float32: rescale the features")
+    return x, 1.0
