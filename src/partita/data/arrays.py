@@ -1,14 +1,16 @@
 """The user's own arrays: any reasonable shape and type becomes a Dataset."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from partita.data.dataset import Dataset, all_finite
+from partita.data.movies import check_samples, pixel_courses
 from partita.data.npy import npz_keys, read_npy, read_npz
+from partita.data.rows import DiskRows
 
 OBSERVATION_KEYS = ("x", "X", "images", "imgs", "data", "frames")
 FACTOR_KEYS = ("factors", "latents_classes")
@@ -25,6 +27,7 @@ def from_array(
     labels: Any = None,
     truth: Any = None,
     truth_groups: Sequence[Sequence[int]] | None = None,
+    samples: str | None = None,
     name: str = "array",
     scale: float | None = None,
     description: Mapping[str, Any] | None = None,
@@ -34,10 +37,17 @@ def from_array(
     `x`: (n, features); (n, height, width), which becomes one channel; or images with the channels before or after the
     pixels. 8-bit images stay 8-bit, everything else becomes float32. `scale` multiplies the observations; by default
     8-bit images are brought into 0..1 (by 1/255, or by 1 when they hold only 0 and 1) and other data stay as they are.
+
+    A movie (time, height, width) with `samples="pixels"` becomes one time course a pixel that changes, with factors row
+    and column; labels, which belong to the frames, are left out. `samples="frames"` makes each frame an image.
     """
-    images = arranged(as_numbers(x, name), name)
+    check_samples(samples)
+    if samples == "pixels":
+        x, factors, factor_sizes = pixel_courses(as_numbers(x, name), name)
+        factor_names, labels = ("row", "column"), None
+    images = x if isinstance(x, DiskRows) else arranged(as_numbers(x, name), name)
     if scale is None:
-        scale = 1 / 255 if images.dtype == np.uint8 and images.max(initial=0) > 1 else 1.0
+        scale = default_scale(images)
     return Dataset(
         name=name,
         x=images,
@@ -50,6 +60,15 @@ def from_array(
         truth_groups=None if truth_groups is None else tuple(tuple(group) for group in truth_groups),
         description=description or {"name": name},
     )
+
+
+def default_scale(x: Any) -> float:
+    """1/255 for 8-bit images, 1 for those of only 0 and 1 and for everything else."""
+    if x.dtype != np.uint8:
+        return 1.0
+    # Of an array on disk a few rows must do.
+    rows = x if isinstance(x, np.ndarray) else x[np.unique(np.linspace(0, len(x) - 1, 64).astype(int))]
+    return 1 / 255 if rows.max(initial=0) > 1 else 1.0
 
 
 def as_numbers(x: Any, name: str) -> np.ndarray:
@@ -93,10 +112,21 @@ def column_or_table(values: Any) -> np.ndarray | None:
     return values[:, None] if values.ndim == 1 else values
 
 
-def load_npy(path: Path, *, scale: float | None = None) -> Dataset:
+def columns_of(names: Sequence[str] | str | None, read: Callable[[str], np.ndarray]) -> np.ndarray | None:
+    """The named arrays side by side, (n, m)."""
+    if not names:
+        return None
+    parts = [column_or_table(read(name)) for name in ([names] if isinstance(names, str) else names)]
+    sizes = {len(part) for part in parts if part is not None and part.ndim == 2}
+    if len(sizes) != 1:
+        raise ValueError(f"the arrays {names} cannot stand side by side: lengths {sorted(sizes)}")
+    return np.concatenate(parts, 1)  # pyright: ignore
+
+
+def load_npy(path: Path, *, samples: str | None = None, scale: float | None = None) -> Dataset:
     """Observations from a `.npy` file."""
-    options = {} if scale is None else {"scale": scale}
-    return from_array(read_npy(path), name=path.stem, scale=scale, description=described(path, options))
+    description = described(path, {"samples": samples, "scale": scale})
+    return from_array(read_npy(path), samples=samples, name=path.stem, scale=scale, description=description)
 
 
 def load_npz(
@@ -104,31 +134,34 @@ def load_npz(
     *,
     key: str | None = None,
     factors: str | None = None,
-    labels: str | None = None,
+    labels: Sequence[str] | str | None = None,
+    samples: str | None = None,
     scale: float | None = None,
 ) -> Dataset:
     """Observations from a `.npz` file, with factors and labels where it has them; the options choose arrays by key."""
-    headers = npz_keys(path)
-    plain = {name: shape for name, (dtype, shape) in headers.items() if not dtype.hasobject}
-    key = key or _observation_key(plain, path)
+    plain = {name: shape for name, (dtype, shape) in npz_keys(path).items() if not dtype.hasobject}
+    key = key or observation_key(plain, path)
     factors = factors or next((name for name in FACTOR_KEYS if name in plain and name != key), None)
     labels = labels or next((name for name in LABEL_KEYS if name in plain and name != key), None)
+    label_keys = [labels] if isinstance(labels, str) else list(labels or ())
     extra = [name for name in ("factor_names", "factor_sizes") if factors and name in plain]
-    arrays = read_npz(path, [name for name in (key, factors, labels, *extra) if name is not None])
-    options = {"key": key, "factors": factors, "labels": labels, "scale": scale}
+    arrays = read_npz(path, [name for name in (key, factors, *label_keys, *extra) if name is not None])
+    options = {"key": key, "factors": factors, "labels": labels, "samples": samples, "scale": scale}
     return from_array(
         arrays[key],
         factors=None if factors is None else arrays[factors],
         factor_names=[str(name) for name in arrays.get("factor_names", ())],
         factor_sizes=[int(size) for size in arrays.get("factor_sizes", ())],
-        labels=None if labels is None else arrays[labels],
+        labels=columns_of(label_keys, arrays.__getitem__),
+        samples=samples,
         name=path.stem,
         scale=scale,
-        description=described(path, {option: value for option, value in options.items() if value is not None}),
+        description=described(path, options),
     )
 
 
-def _observation_key(plain: Mapping[str, tuple[int, ...]], path: Path) -> str:
+def observation_key(plain: Mapping[str, tuple[int, ...]], path: Path) -> str:
+    """Which of the arrays (name -> shape) holds the observations: a usual name, or the only one that can."""
     for key in OBSERVATION_KEYS:
         if key in plain:
             return key
@@ -140,4 +173,6 @@ def _observation_key(plain: Mapping[str, tuple[int, ...]], path: Path) -> str:
 
 
 def described(path: str | os.PathLike, options: Mapping[str, Any]) -> dict[str, Any]:
-    return {"path": str(path), "options": dict(options)}
+    """From which file, and with which options, the same data can be loaded again."""
+    given = {option: value for option, value in options.items() if value is not None and value != []}
+    return {"path": str(path), "options": given}

@@ -6,38 +6,59 @@ pixel (vertices that sit on a rounding tie of the original graphics card), so ex
 Orientations 0 and 39 are the same angle, so the images there repeat, as in the original.
 """
 
+import os
 from collections.abc import Sequence
-from numbers import Integral
+from pathlib import Path
 
 import numpy as np
 
+from partita.data.card import Card
 from partita.data.dataset import Dataset
-from partita.data.factors import FactorGrid
+from partita.data.factors import FactorGrid, coarser
+from partita.data.hdf5 import h5_rows, read_h5
+from partita.data.npy import read_npz
 from partita.data.polygons import fill, unpack
+from partita.data.reading import existing_file, reading
 
-NAMES = ("shape", "scale", "orientation", "posX", "posY")
-SIZES = (3, 6, 40, 32, 32)
+CARD = Card(
+    summary="737,280 images 64 x 64: shape, scale, orientation, place; rendered here",
+    size=737_280,
+    shape=(1, 64, 64),
+    factor_names=("shape", "scale", "orientation", "posX", "posY"),
+    factor_sizes=(3, 6, 40, 32, 32),
+    licence="Apache-2.0 (the original); the re-rendering is made here",
+    citation="Matthey, Higgins, Hassabis, Lerchner: dSprites: Disentanglement testing Sprites dataset, 2017",
+    obtain="rendered here; the official npz or hdf5 can be read instead with file=PATH",
+)
+NAMES, SIZES = CARD.factor_names, CARD.factor_sizes
 
 
-def dsprites(*, every: Sequence[int] = (1, 1, 1, 1, 1)) -> Dataset:
+def dsprites(*, every: Sequence[int] = (1, 1, 1, 1, 1), file: str | os.PathLike | None = None) -> Dataset:
     """All of dSprites, 3 GB as uint8, or a coarser complete grid: every n-th class of each factor.
 
-    `every=(1, 1, 4, 2, 2)` keeps every 4th orientation and every 2nd position: 46,080 images, 189 MB.
+    `every=(1, 1, 4, 2, 2)` keeps every 4th orientation and every 2nd position: 46,080 images, 189 MB. `file` is the
+    official npz or hdf5, read instead of rendering.
     """
-    kept = [np.arange(0, size, step) for size, step in zip(SIZES, checked_every(every))]
-    grid = FactorGrid(NAMES, tuple(len(classes) for classes in kept))
-    images = np.empty((*grid.sizes, 64, 64), dtype=np.uint8)
-    for place in np.ndindex(*grid.sizes[:3]):
-        shape, scale, orientation = (int(kept[k][number]) for k, number in enumerate(place))
-        images[place] = unpack(bit_images(shape, scale, orientation, kept[3], kept[4]))
+    grid, rows = coarser(NAMES, SIZES, every)
+    options = {"every": [int(step) for step in every]}
     return Dataset(
         name="dsprites",
-        x=images.reshape(grid.size, 1, 64, 64),
+        x=rendered(rows, grid) if file is None else official(Path(file), rows),
         factors=grid.all_classes(),
         factor_names=NAMES,
         factor_sizes=grid.sizes,
-        description={"name": "dsprites", "options": {"every": [int(step) for step in every]}, "rendered": True},
+        description={"name": "dsprites", "options": options | ({} if file is None else {"file": str(file)})},
     )
+
+
+def rendered(rows: np.ndarray, grid: FactorGrid) -> np.ndarray:
+    """The images (n, 1, 64, 64) of a coarser grid, which are these rows of the whole."""
+    images = np.empty((*grid.sizes, 64, 64), dtype=np.uint8)
+    classes = FactorGrid(NAMES, SIZES).to_classes(rows).reshape(*grid.sizes, len(SIZES))
+    for place in np.ndindex(*grid.sizes[:3]):
+        shape, scale, orientation = (int(value) for value in classes[place][0, 0, :3])
+        images[place] = unpack(bit_images(shape, scale, orientation, classes[place][:, 0, 3], classes[place][0, :, 4]))
+    return images.reshape(grid.size, 1, 64, 64)
 
 
 def bit_images(shape: int, scale: int, orientation: int, pos_x: np.ndarray, pos_y: np.ndarray) -> np.ndarray:
@@ -66,8 +87,18 @@ def outline(shape: int) -> tuple[np.ndarray, np.ndarray]:
     return np.sin(t) ** 3, -(height + 0.15)
 
 
-def checked_every(every: Sequence[int]) -> tuple[int, ...]:
-    valid = isinstance(every, Sequence | np.ndarray) and not isinstance(every, str) and len(every) == len(SIZES)
-    if not valid or not all(isinstance(step, Integral) and int(step) >= 1 for step in every):
-        raise ValueError(f"every must be {len(SIZES)} steps of at least 1, one for each of {NAMES}, got {every!r}")
-    return tuple(int(step) for step in every)
+def official(path: Path, rows: np.ndarray) -> np.ndarray:
+    """Rows of the file its authors publish; its pickled metadata is never touched."""
+    path = existing_file(path)
+    with reading(path):
+        if path.suffix.lower() == ".npz":
+            images, classes = read_npz(path, ["imgs", "latents_classes"]).values()
+        else:
+            images, classes = h5_rows(path, "imgs"), read_h5(path, "latents/classes")
+        if len(images) != CARD.size or classes.shape != (CARD.size, 6):
+            raise ValueError(
+                f"expected {CARD.size} images and their 6 classes, found {len(images)} and {classes.shape}"
+            )
+        if not np.array_equal(FactorGrid(NAMES, SIZES).to_index(classes[:, 1:]), np.arange(CARD.size)):
+            raise ValueError("the images are not in the official order, posY fastest")
+        return np.asarray(images[rows]).reshape(len(rows), 1, 64, 64)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
+from numbers import Integral
 
 import numpy as np
 
@@ -79,3 +80,15 @@ class FactorGrid:
                 raise ValueError(f"factor {self.names[k]!r} has classes 0 to {self.sizes[k] - 1}, got {value}")
             classes[:, k] = value
         return classes
+
+
+def coarser(names: Sequence[str], sizes: Sequence[int], every: Sequence[int]) -> tuple[FactorGrid, np.ndarray]:
+    """The grid that keeps every n-th class of each factor, and which rows of the whole grid those are."""
+    given = isinstance(every, Sequence | np.ndarray) and not isinstance(every, str) and len(every) == len(sizes)
+    if not given or not all(isinstance(step, Integral) and int(step) >= 1 for step in every):
+        known = ", ".join(names)
+        raise ValueError(f"every must be {len(sizes)} steps of at least 1, one for each of {known}, got {every!r}")
+    kept = [np.arange(0, size, int(step)) for size, step in zip(sizes, every)]
+    grid = FactorGrid(tuple(names), tuple(len(classes) for classes in kept))
+    classes = np.stack([classes.ravel() for classes in np.meshgrid(*kept, indexing="ij")], 1)
+    return grid, FactorGrid(tuple(names), tuple(sizes)).to_index(classes)

@@ -7,22 +7,27 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from partita.data import cars3d, celeba, dsprites, mnist, mpi3d, pdsprites, shapes3d, smallnorb, sprites, synthetic
 from partita.data.arrays import load_npy, load_npz
+from partita.data.card import Card
 from partita.data.dataset import Dataset
-from partita.data.dsprites import dsprites
+from partita.data.hdf5 import load_h5
+from partita.data.images import load_folder, load_tiff
 from partita.data.nearest import nearest
-from partita.data.pdsprites import pdsprites
 from partita.data.reading import reading
-from partita.data.synthetic import groups, independent
-from partita.data.tables import load_csv
+from partita.data.tables import load_csv, load_parquet
 
 
 @dataclass(frozen=True)
 class Source:
-    """A named data set: the function that makes it, whose keywords are its options, and one line about it."""
+    """A named data set: the function that makes it, whose keywords are its options, and what is known of it."""
 
     load: Callable[..., Dataset]
-    summary: str
+    card: Card
+
+    @property
+    def summary(self) -> str:
+        return self.card.summary
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -30,13 +35,29 @@ class Source:
 
 
 DATASETS: dict[str, Source] = {
-    "groups": Source(groups, "2000 x 20 numbers from 6 latents in three tangled pairs"),
-    "independent": Source(independent, "2000 x 20 numbers from 3 independent latents"),
-    "pdsprites": Source(pdsprites, "805 images 32 x 32 of a square: place in a bow-tie, size free"),
-    "dsprites": Source(dsprites, "737,280 images 64 x 64: shape, scale, orientation, place; rendered here"),
+    "groups": Source(synthetic.groups, synthetic.GROUPS_CARD),
+    "independent": Source(synthetic.independent, synthetic.INDEPENDENT_CARD),
+    "pdsprites": Source(pdsprites.pdsprites, pdsprites.CARD),
+    "dsprites": Source(dsprites.dsprites, dsprites.CARD),
+    "cars3d": Source(cars3d.cars3d, cars3d.CARD),
+    "smallnorb": Source(smallnorb.smallnorb, smallnorb.CARD),
+    "shapes3d": Source(shapes3d.shapes3d, shapes3d.CARD),
+    "mpi3d": Source(mpi3d.mpi3d, mpi3d.CARD),
+    "mnist": Source(mnist.mnist, mnist.CARD),
+    "celeba": Source(celeba.celeba, celeba.CARD),
+    "sprites": Source(sprites.sprites, sprites.CARD),
 }
 
-READERS: dict[str, Callable[..., Dataset]] = {".npy": load_npy, ".npz": load_npz, ".csv": load_csv}
+READERS: dict[str, Callable[..., Dataset]] = {
+    ".npy": load_npy,
+    ".npz": load_npz,
+    ".csv": load_csv,
+    ".parquet": load_parquet,
+    ".h5": load_h5,
+    ".hdf5": load_h5,
+    ".tif": load_tiff,
+    ".tiff": load_tiff,
+}
 
 
 def load(name_or_path: str | os.PathLike, **options: Any) -> Dataset:
@@ -53,9 +74,9 @@ def load(name_or_path: str | os.PathLike, **options: Any) -> Dataset:
     if not _looks_like_path(name_or_path, path):
         raise ValueError(
             f"unknown data set {str(name_or_path)!r}{nearest(str(name_or_path), DATASETS)}; "
-            f"there are {', '.join(DATASETS)}, or give a path to {' '.join(READERS)}"
+            f"there are {', '.join(DATASETS)}, or give a path to {' '.join(READERS)} or a folder of images"
         )
-    reader = READERS.get(path.suffix.lower())
+    reader = READERS.get(path.suffix.lower()) or (load_folder if path.is_dir() else None)
     if not os.path.lexists(path):
         raise OSError(f"{path}: no such file")
     if reader is None:

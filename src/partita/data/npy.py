@@ -3,8 +3,8 @@
 import os
 import zipfile
 from collections.abc import Iterable
+from dataclasses import dataclass
 from math import prod
-from pathlib import Path
 from typing import IO
 
 import numpy as np
@@ -12,6 +12,18 @@ import numpy as np
 from partita.data.reading import check_fits, existing_file, reading
 
 FORMAT = np.lib.format
+BLOCK = 1 << 24  # bytes read in one go: one large read from a deflated member would hold the content twice
+
+
+@dataclass(frozen=True)
+class Header:
+    dtype: np.dtype
+    shape: tuple[int, ...]
+    fortran: bool
+
+    @property
+    def nbytes(self) -> int:
+        return prod(self.shape) * self.dtype.itemsize
 
 
 def read_npy(path: str | os.PathLike) -> np.ndarray:
@@ -27,7 +39,7 @@ def read_npz(path: str | os.PathLike, keys: Iterable[str] | None = None) -> dict
     with reading(path), zipfile.ZipFile(path) as archive:
         members = _array_members(archive)
         if keys is None:
-            wanted = [key for key in members if not _holds_objects(archive, members[key])]
+            wanted = [key for key in members if not _member_header(archive, members[key]).dtype.hasobject]
         else:
             wanted = list(keys)
             missing = [key for key in wanted if key not in members]
@@ -41,21 +53,39 @@ def npz_keys(path: str | os.PathLike) -> dict[str, tuple[np.dtype, tuple[int, ..
     """Type and shape of every array in a `.npz`, from the headers alone."""
     path = existing_file(path)
     with reading(path), zipfile.ZipFile(path) as archive:
-        found = {}
-        for key, member in _array_members(archive).items():
-            with archive.open(member) as stream:
-                shape, _, dtype = _read_header(stream)
-            found[key] = (dtype, shape)
-        return found
+        headers = {key: _member_header(archive, member) for key, member in _array_members(archive).items()}
+        return {key: (header.dtype, header.shape) for key, header in headers.items()}
+
+
+def read_npz_rows(path: str | os.PathLike, key: str, rows: np.ndarray) -> np.ndarray:
+    """`array[rows]`, rows ascending, of an array that need not fit into memory: it is read through once."""
+    path = existing_file(path)
+    with reading(path), zipfile.ZipFile(path) as archive:
+        member = _array_members(archive)[key]
+        with archive.open(member) as stream:
+            header = _checked_header(stream, member.file_size, f"array {key!r}")
+            if header.fortran:
+                raise ValueError(f"array {key!r} is stored in column order, which cannot be read by rows")
+            n, *shape = header.shape
+            width = header.nbytes // max(1, n)
+            check_fits(len(rows) * width, "what is wanted of it")
+            result = np.empty((len(rows), *shape), dtype=header.dtype)
+            step = max(1, BLOCK // max(1, width))
+            for start in range(0, n, step):
+                block = np.frombuffer(_exactly(stream, min(step, n - start) * width, key), header.dtype)
+                low, high = np.searchsorted(rows, (start, start + step))
+                result[low:high] = block.reshape(-1, *shape)[rows[low:high] - start]
+            stream.read()  # to the end, so that the checksum is compared
+            return result
 
 
 def _array_members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
     return {info.filename.removesuffix(".npy"): info for info in archive.infolist() if info.filename.endswith(".npy")}
 
 
-def _holds_objects(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bool:
+def _member_header(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Header:
     with archive.open(member) as stream:
-        return _read_header(stream)[2].hasobject
+        return _read_header(stream)
 
 
 def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, key: str) -> np.ndarray:
@@ -65,35 +95,42 @@ def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, key: str) ->
         return array
 
 
-def _read_header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:
+def _read_header(stream: IO[bytes]) -> Header:
     version = FORMAT.read_magic(stream)
     read = {(1, 0): FORMAT.read_array_header_1_0, (2, 0): FORMAT.read_array_header_2_0}
     # Version 3 is version 2 with UTF-8 field names, which plain arrays do not have.
-    return read.get(version, FORMAT.read_array_header_2_0)(stream)
+    shape, fortran, dtype = read.get(version, FORMAT.read_array_header_2_0)(stream)
+    return Header(dtype, shape, fortran)
+
+
+def _checked_header(stream: IO[bytes], size: int, what: str) -> Header:
+    """The header, once it is sure that the `size` bytes of the stream hold just that array and no Python objects."""
+    header = _read_header(stream)
+    if header.dtype.hasobject:
+        raise ValueError(f"{what} holds Python objects, which are never unpickled; save numbers instead")
+    if header.dtype.names is not None or header.dtype.itemsize == 0 or any(extent < 0 for extent in header.shape):
+        raise ValueError(f"{what} is not a plain array: type {header.dtype}, shape {header.shape}")
+    held = size - stream.tell()
+    if header.nbytes != held:
+        expected = f"{header.nbytes:,} bytes for {header.dtype} {header.shape}"
+        raise ValueError(f"{what} should hold {expected}, the file has {held:,}")
+    return header
 
 
 def _read_array(stream: IO[bytes], size: int, what: str) -> np.ndarray:
-    shape, fortran, dtype = _read_header(stream)
-    if dtype.hasobject:
-        raise ValueError(f"{what} holds Python objects, which are never unpickled; save numbers instead")
-    if dtype.names is not None or dtype.itemsize == 0 or any(extent < 0 for extent in shape):
-        raise ValueError(f"{what} is not a plain array: type {dtype}, shape {shape}")
-    expected, held = prod(shape) * dtype.itemsize, size - stream.tell()
-    if expected != held:
-        raise ValueError(f"{what} should hold {expected:,} bytes for {dtype} {shape}, the file has {held:,}")
-    check_fits(expected, what)
-    content = bytearray(expected)
+    header = _checked_header(stream, size, what)
+    check_fits(header.nbytes, what)
+    flat = np.frombuffer(_exactly(stream, header.nbytes, what), dtype=header.dtype)
+    return flat.reshape(header.shape[::-1]).T if header.fortran else flat.reshape(header.shape)
+
+
+def _exactly(stream: IO[bytes], size: int, what: str) -> bytearray:
+    content = bytearray(size)
     view, filled = memoryview(content), 0
-    while filled < expected:
-        # One large read from a deflated member would hold the content twice.
-        block = stream.read(min(1 << 24, expected - filled))
+    while filled < size:
+        block = stream.read(min(BLOCK, size - filled))
         if not block:
-            raise ValueError(f"{what} is cut short: {filled:,} of {expected:,} bytes")
+            raise ValueError(f"{what} is cut short: {filled:,} of {size:,} bytes")
         view[filled : filled + len(block)] = block
         filled += len(block)
-    flat = np.frombuffer(content, dtype=dtype)
-    return flat.reshape(shape[::-1]).T if fortran else flat.reshape(shape)
-
-
-def is_archive(path: Path) -> bool:
-    return zipfile.is_zipfile(path)
+    return content

@@ -10,7 +10,7 @@ import numpy as np
 from partita.data.arrays import described, from_array
 from partita.data.dataset import Dataset
 from partita.data.nearest import nearest
-from partita.data.reading import existing_file, reading
+from partita.data.reading import check_fits, existing_file, reading
 
 Columns = dict[str, np.ndarray]  # name -> float64 numbers, or strings
 
@@ -25,6 +25,44 @@ def load_csv(
     """Rows of a `.csv` file, with or without a header line; `columns`, `labels` and `factors` choose by name."""
     table = read_csv(path)
     return from_table(table, path, columns=columns, labels=labels, factors=factors)
+
+
+def load_parquet(
+    path: Path,
+    *,
+    columns: Sequence[str] | str | None = None,
+    labels: Sequence[str] | str | None = None,
+    factors: Sequence[str] | str | None = None,
+) -> Dataset:
+    """Rows of a `.parquet` file; `columns`, `labels` and `factors` choose by name."""
+    return from_table(read_parquet(path), path, columns=columns, labels=labels, factors=factors)
+
+
+def read_parquet(path: Path) -> Columns:
+    """Columns by name: numbers (missing ones become NaN), or text."""
+    try:
+        import pyarrow.parquet as parquet
+    except ImportError:
+        raise ValueError(f"{path}: reading parquet needs pyarrow; install partita[arrow]") from None
+    path = existing_file(path)
+    with reading(path), parquet.ParquetFile(path) as file:
+        meta = file.metadata
+        check_fits(8 * meta.num_rows * meta.num_columns, "the table")
+        if meta.num_rows == 0:
+            raise ValueError("the table has no rows")
+        table = file.read()
+        return {name: _arrow_column(table[name], name) for name in table.column_names}
+
+
+def _arrow_column(column: Any, name: str) -> np.ndarray:
+    import pyarrow.types as types
+
+    kind = column.type
+    if types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_decimal(kind):
+        return column.cast("float64").to_numpy()
+    if types.is_string(kind) or types.is_large_string(kind) or types.is_dictionary(kind):
+        return np.array([str(value) for value in column.to_pylist()])
+    raise ValueError(f"column {name!r} holds {kind}, neither numbers nor text")
 
 
 def from_table(table: Columns, path: Path, *, columns=None, labels=None, factors=None) -> Dataset:
@@ -42,7 +80,7 @@ def from_table(table: Columns, path: Path, *, columns=None, labels=None, factors
         factors=np.stack(coded, 1) if coded else None,
         factor_names=chosen_factors,
         name=path.stem,
-        description=described(path, {option: value for option, value in options.items() if value}),
+        description=described(path, options),
     )
 
 

@@ -1,0 +1,148 @@
+"""HDF5: arrays by their path inside the file, in memory or streamed from disk."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from partita.data.arrays import FACTOR_KEYS, LABEL_KEYS, columns_of, described, from_array, observation_key
+from partita.data.dataset import Dataset
+from partita.data.movies import check_samples
+from partita.data.reading import check_fits, existing_file, reading
+from partita.data.rows import DiskRows, settled
+
+
+def load_h5(
+    path: Path,
+    *,
+    key: str | None = None,
+    factors: str | None = None,
+    labels: Sequence[str] | str | None = None,
+    samples: str | None = None,
+    scale: float | None = None,
+    stream: bool | None = None,
+) -> Dataset:
+    """Observations from an HDF5 file; `key`, `factors` and `labels` are paths inside it such as "session1/frames".
+
+    `stream=True` leaves the observations on disk and reads batches as they are needed; by default that happens when
+    they would take more than 40 % of the machine's memory.
+    """
+    check_samples(samples)
+    path = existing_file(path)
+    shapes = h5_shapes(path)
+    key = key or observation_key(shapes, path)
+    factors = factors or next((name for name in FACTOR_KEYS if name in shapes and name != key), None)
+    labels = labels or next((name for name in LABEL_KEYS if name in shapes and name != key), None)
+    options = {"key": key, "factors": factors, "labels": labels, "samples": samples, "scale": scale}
+    rows = h5_rows(path, key)
+    return from_array(
+        np.asarray(rows) if samples == "pixels" else settled(rows, stream),
+        factors=None if factors is None else read_h5(path, factors),
+        labels=columns_of(labels, lambda name: read_h5(path, name)),
+        samples=samples,
+        name=path.stem,
+        scale=scale,
+        description=described(path, options),
+    )
+
+
+def h5_shapes(path: Path) -> dict[str, tuple[int, ...]]:
+    """Shapes of the arrays of numbers in the file itself, by path; links to other files are not followed."""
+    import h5py
+
+    shapes: dict[str, tuple[int, ...]] = {}
+
+    def note(name: str, item: Any) -> None:
+        if isinstance(item, h5py.Dataset) and item.shape is not None and item.dtype.kind in "biuf":
+            shapes[name] = item.shape
+
+    with reading(path), h5py.File(path, "r") as file:
+        file.visititems(note)
+    return shapes
+
+
+def read_h5(path: Path, key: str) -> np.ndarray:
+    """A whole array of numbers."""
+    import h5py
+
+    with reading(path), h5py.File(path, "r") as file:
+        array = inner_array(file, key)
+        check_fits(array.nbytes, f"array {key!r}")
+        return array[()]
+
+
+def inner_array(file: Any, key: str) -> Any:
+    """The array at `key`, if its numbers are in this file: a file must not make us read another one."""
+    import h5py
+
+    if isinstance(file.get(key, getlink=True), h5py.ExternalLink):
+        raise ValueError(f"{key!r} is a link to another file, which is not followed")
+    array = file.get(key)
+    if not isinstance(array, h5py.Dataset) or array.shape is None or array.dtype.kind not in "biuf":
+        raise ValueError(f"has no array of numbers {key!r}")
+    if array.external or array.is_virtual or array.file.filename != file.filename:
+        raise ValueError(f"the numbers of {key!r} lie in another file, which is not opened")
+    return array
+
+
+def h5_rows(path: Path, key: str, kept: np.ndarray | None = None) -> DiskRows:
+    """Rows `kept` of the array at `key`: 8-bit images stay so, the rest becomes float32; channels come first."""
+    source = _RowSource(Path(path), key)
+    with reading(source.path):
+        array = source.array()
+        if array.ndim < 2:
+            raise ValueError(f"{key!r} has shape {array.shape}; observations need at least two dimensions")
+        images = array.dtype in (np.uint8, np.bool_) and array.ndim > 2
+        example = source.arranged(np.empty((1, *array.shape[1:]), dtype=bool))
+        source.map_contiguous(array)
+    n = array.shape[0] if kept is None else len(kept)
+    read = source.rows if kept is None else (lambda rows: source.rows(kept[rows]))
+    return DiskRows((n, *example.shape[1:]), np.uint8 if images else np.float32, read)
+
+
+class _RowSource:
+    """An open HDF5 array; reopened after a fork, since handles do not survive it."""
+
+    def __init__(self, path: Path, key: str):
+        self.path, self.key = path, key
+        self.opened: tuple[int, Any] | None = None
+        self.mapped: np.ndarray | None = None
+
+    def array(self) -> Any:
+        import h5py
+
+        if self.opened is None or self.opened[0] != os.getpid():
+            self.opened = (os.getpid(), h5py.File(self.path, "r"))
+        return inner_array(self.opened[1], self.key)
+
+    def map_contiguous(self, array: Any) -> None:
+        """Uncompressed arrays in one piece are read straight from the file: much faster for scattered rows."""
+        offset = array.id.get_offset() if array.chunks is None else None
+        if offset is not None and array.dtype.isnative and offset + array.nbytes <= self.path.stat().st_size:
+            self.mapped = np.memmap(self.path, array.dtype, "r", offset, array.shape)
+
+    def rows(self, wanted: np.ndarray) -> np.ndarray:
+        with reading(self.path):
+            return self.arranged(self.mapped[wanted] if self.mapped is not None else self.unpacked(wanted))
+
+    def unpacked(self, wanted: np.ndarray) -> np.ndarray:
+        """Each chunk that holds a wanted row is unpacked once."""
+        array = self.array()
+        result = np.empty((len(wanted), *array.shape[1:]), dtype=array.dtype)
+        step = array.chunks[0] if array.chunks else 1024
+        chunk = wanted // step
+        order = np.argsort(chunk, kind="stable")
+        for mine in np.split(order, np.flatnonzero(np.diff(chunk[order])) + 1):
+            if len(mine):
+                start = int(chunk[mine[0]]) * step
+                result[mine] = array[start : start + step][wanted[mine] - start]
+        return result
+
+    @staticmethod
+    def arranged(rows: np.ndarray) -> np.ndarray:
+        if rows.ndim == 3:
+            return rows[:, None]
+        last = rows.ndim == 4 and rows.shape[1] > 4 and rows.shape[3] <= 4
+        return np.moveaxis(rows, 3, 1) if last else rows

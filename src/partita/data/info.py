@@ -1,0 +1,56 @@
+"""What there is to know of a named data set without loading it."""
+
+from pathlib import Path
+from typing import Any
+
+from partita.data.card import Card
+from partita.data.fetch import found
+from partita.data.load import DATASETS
+from partita.data.nearest import nearest
+
+
+def info(name: str) -> dict[str, Any]:
+    """Factors, size, licence, citation and files of a data set, as JSON: where each file is, or how to get it."""
+    if name not in DATASETS:
+        raise ValueError(f"unknown data set {name!r}{nearest(name, DATASETS)}; there are {', '.join(DATASETS)}")
+    source, card = DATASETS[name], DATASETS[name].card
+    files = [
+        {
+            "name": file.name,
+            "path": None if path is None else str(path),
+            "urls": list(file.urls),
+            "hash": file.known_hash,
+            "bytes": file.size,
+        }
+        for file in card.files
+        for path in (found(card.folder, (file.name, file.name.removesuffix(".gz"))),)
+    ]
+    return {
+        "name": name,
+        "summary": card.summary,
+        "size": card.size,
+        "shape": list(card.shape),
+        "factor_names": list(card.factor_names),
+        "factor_sizes": list(card.factor_sizes),
+        "order": card.order if card.factor_names else "",
+        "licence": card.licence,
+        "citation": card.citation,
+        "options": list(source.options),
+        "folder": card.folder,
+        "files": files,
+        "state": _state(card, files),
+        "obtain": card.obtain,
+    }
+
+
+def _state(card: Card, files: list[dict[str, Any]]) -> str:
+    if not files:
+        return "made here"
+    folders = {str(Path(file["path"]).parent) for file in files if file["path"] is not None}
+    if all(file["path"] is not None for file in files):
+        return f"in {', '.join(sorted(folders))}"
+    other = found(card.folder, card.alternatives)
+    if other is not None:
+        return f"in {other}"
+    fetchable = all(file["urls"] for file in files if file["path"] is None)
+    return "fetched when first used" if fetchable else f"to be put into PARTITA_DATA/{card.folder}"

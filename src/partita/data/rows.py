@@ -1,0 +1,90 @@
+"""Arrays that stay on disk: rows are read when they are asked for, and ahead of time while a model trains."""
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from partita.data.dataset import Dataset
+from partita.data.reading import check_fits, total_memory
+
+Index = int | slice | Sequence[int] | np.ndarray
+SHARE_OF_MEMORY = 0.4  # of the machine's: larger arrays stay on disk unless asked otherwise
+
+
+class DiskRows:
+    """An array on disk: `read` brings any rows, in any order, into memory. `np.asarray` reads all of it."""
+
+    def __init__(self, shape: tuple[int, ...], dtype: np.dtype | type, read: Callable[[np.ndarray], np.ndarray]):
+        self.shape = tuple(int(extent) for extent in shape)
+        self.dtype = np.dtype(dtype)
+        self.read = read
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    @property
+    def nbytes(self) -> int:
+        return prod(self.shape) * self.dtype.itemsize
+
+    def __getitem__(self, index: Index) -> np.ndarray:
+        n = len(self)
+        if isinstance(index, int | np.integer):
+            return self[[int(index)]][0]
+        rows = np.arange(n)[index] if isinstance(index, slice) else np.asarray(index)
+        rows = np.flatnonzero(rows) if rows.dtype == bool else rows.astype(np.int64)
+        if len(rows) and (rows.min() < -n or rows.max() >= n):
+            raise IndexError(f"rows are 0 to {n - 1}, got {rows.min()} to {rows.max()}")
+        return self.read(rows % n).astype(self.dtype, copy=False)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        check_fits(self.nbytes, "the whole array")
+        return np.asarray(self[:], dtype=dtype)
+
+
+def decoded_rows(paths: Sequence[Path], decode: Callable[[Path], np.ndarray], shape: tuple[int, ...]) -> DiskRows:
+    """One file a row, (n, *shape) uint8, decoded on several threads (image decoders release the interpreter)."""
+    pools: dict[int, ThreadPoolExecutor] = {}
+
+    def read(rows: np.ndarray) -> np.ndarray:
+        pid = os.getpid()  # threads do not survive a fork
+        pool = pools.setdefault(pid, ThreadPoolExecutor(min(8, os.cpu_count() or 1)))
+        result = np.empty((len(rows), *shape), dtype=np.uint8)
+        for k, image in enumerate(pool.map(decode, [paths[row] for row in rows])):
+            result[k] = image
+        return result
+
+    return DiskRows((len(paths), *shape), np.uint8, read)
+
+
+def settled(rows: DiskRows, stream: bool | None) -> DiskRows | np.ndarray:
+    """The rows themselves if they are to be streamed, else the whole array: None decides by the machine's memory."""
+    if stream is None:
+        stream = rows.nbytes > SHARE_OF_MEMORY * total_memory()
+    return rows if stream else np.asarray(rows)
+
+
+def batches(dataset: Dataset, indices: Iterable[np.ndarray], *, ahead: int = 4) -> Iterator[np.ndarray]:
+    """`dataset.observations(index)` for each index in turn; up to `ahead` batches are read in the background."""
+    if ahead < 0:
+        raise ValueError(f"ahead must be 0 or more batches, got {ahead}")
+    if dataset.in_memory or ahead == 0:
+        yield from (dataset.observations(index) for index in indices)
+        return
+    with ThreadPoolExecutor(1) as reader:
+        waiting: deque = deque()
+        try:
+            for index in indices:
+                waiting.append(reader.submit(dataset.observations, index))
+                if len(waiting) > ahead:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
