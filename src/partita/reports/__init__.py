@@ -1,0 +1,18 @@
+"""What a person sees of a study: figures, tables, one self-contained page."""
+
+from partita.reports.curves import learning_curve, seed_strip
+from partita.reports.groups import aligned_line, aligned_plane, alignment_matrix
+from partita.reports.page import write_page
+from partita.reports.study import Record, Setting, settings_of
+
+__all__ = [
+    "Record",
+    "Setting",
+    "aligned_line",
+    "aligned_plane",
+    "alignment_matrix",
+    "learning_curve",
+    "seed_strip",
+    "settings_of",
+    "write_page",
+]

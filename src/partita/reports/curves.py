@@ -1,0 +1,102 @@
+"""Numbers over training and over seeds, as pictures."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from partita.metrics import Score
+from partita.reports.study import Setting
+from partita.reports.style import COLOURS, DASHES, FAINT, INK, plain, styled
+
+QUANTITIES = {
+    "loss": "objective (loss)",
+    "recon": "reconstruction, −E[log p(x|z)]",
+    "kl": "KL(q(z|x) ‖ p(z))",
+    "capacity_gap": "distance to the capacity, |KL − C|",
+    "mi": "mutual information I(z;n)",
+    "tc": "total correlation TC",
+    "pc": "partial correlation PC, between groups",
+    "within_tc": "total correlation inside groups",
+}
+
+
+def quantities_of(settings: Sequence[Setting]) -> list[str]:
+    """Every logged quantity of any run, the well-known ones first."""
+    names = {name for setting in settings for record in setting.records for name in record.history if name != "step"}
+    return [name for name in QUANTITIES if name in names] + sorted(names - set(QUANTITIES))
+
+
+def line_style(position: int) -> tuple[str, str]:
+    """Colour and dash of the setting at this position."""
+    return COLOURS[position % len(COLOURS)], DASHES[position // len(COLOURS) % len(DASHES)]
+
+
+@styled
+def learning_curve(settings: Sequence[Setting], quantity: str) -> Figure:
+    """One quantity over training: a thin line a run, a colour a setting, a cross where a run diverged.
+
+    The vertical axis spans what comes after the first fifth of the log points, so that the first fall of the loss does
+    not flatten everything after it.
+    """
+    figure = Figure(figsize=(3.8, 2.6))
+    axes = figure.add_subplot()
+    late: list[np.ndarray] = []
+    ends: list[tuple[float, float, str]] = []
+    for position, setting in enumerate(settings):
+        colour, dash = line_style(position)
+        for record in setting.records:
+            values = np.asarray(record.history.get(quantity, ()), float)
+            if len(values) == 0:
+                continue
+            steps = record.history["step"]
+            axes.plot(steps, values, color=colour, linestyle=dash, linewidth=0.9, alpha=0.85)
+            if len(values) == 1:
+                axes.plot(steps, values, ".", color=colour)
+            known = np.flatnonzero(np.isfinite(values))
+            late.append(values[max(1, len(values) // 5) if len(values) > 2 else 0 :])
+            if record.status == "diverged" and len(known):
+                ends.append((steps[known[-1]], values[known[-1]], colour))
+    _fit(axes, late)
+    for step, value, colour in ends:  # one that left the frame is marked where it left
+        axes.plot(step, np.clip(value, *axes.get_ylim()), "x", color=colour, markersize=6, clip_on=False)
+    axes.set(title=QUANTITIES.get(quantity, plain(quantity)), xlabel="training step", ylabel="nats per observation")
+    axes.locator_params(axis="x", nbins=5)
+    return figure
+
+
+def _fit(axes, late: Sequence[np.ndarray]) -> None:
+    values = np.concatenate(late) if late else np.array([])
+    values = values[np.isfinite(values)]
+    if len(values) == 0:
+        return
+    low, high = float(values.min()), float(values.max())
+    if high / max(abs(low), 1e-9) > 1e4:  # a run on its way to infinity: the others set the frame
+        high = float(np.quantile(values, 0.75))
+    margin = 0.06 * (high - low) or 0.05 * max(abs(high), 1.0)
+    axes.set_ylim(low - margin, high + margin)
+
+
+@styled
+def seed_strip(
+    rows: Sequence[tuple[str, Sequence[float], Score | None]], label: str, colours: Sequence[str] | None = None
+) -> Figure:
+    """Every run as a dot, a row a setting; the bar is the mean with its bootstrap interval over seeds."""
+    colours = colours or [line_style(position)[0] for position in range(len(rows))]
+    figure = Figure(figsize=(5.7, 0.75 + 0.3 * max(len(rows), 2)))
+    axes = figure.add_subplot()
+    for position, ((_, values, summary), colour) in enumerate(zip(rows, colours)):
+        spread = np.linspace(-0.12, 0.12, len(values)) if len(values) > 1 else np.zeros(len(values))
+        axes.plot(values, position + spread, "o", color=colour, markersize=4, alpha=0.65, markeredgewidth=0)
+        if summary is None:
+            continue
+        axes.plot([summary.value] * 2, [position - 0.3, position + 0.3], color=INK, linewidth=1.6)
+        if summary.n > 1 and summary.interval is not None:
+            axes.plot(summary.interval, [position] * 2, color=INK, linewidth=0.9)
+    axes.set_yticks(range(len(rows)), [plain(name, 30) for name, _, _ in rows])
+    axes.set_ylim(len(rows) - 0.5, -0.5)
+    axes.tick_params(axis="y", length=0)
+    axes.grid(axis="x", color=FAINT, alpha=0.25, linewidth=0.6)
+    axes.set(xlabel=label, ylabel="setting")
+    axes.locator_params(axis="x", nbins=5)
+    return figure

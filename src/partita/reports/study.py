@@ -1,0 +1,126 @@
+"""A study as a report needs it: settings, the runs of each, how each run ended, what was logged and measured."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from partita.recipes import RECIPES
+from partita.recipes.equation import keywords
+from partita.studies.run import Run
+from partita.studies.store import Store
+
+
+@dataclass(frozen=True)
+class Record:
+    """One run. `status` is "finished", "diverged", "unfinished" or "unreadable"; `remark` says more in words."""
+
+    run: Run
+    status: str
+    remark: str
+    history: Mapping[str, np.ndarray]
+    scores: Mapping[str, Any] | None
+
+    @property
+    def final_loss(self) -> float:
+        losses = self.history.get("loss", np.array([]))
+        return float(losses[-1]) if len(losses) else float("nan")
+
+    @property
+    def alignment(self) -> Mapping[str, Any] | None:
+        return (self.scores or {}).get("alignment")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Runs that differ in their seed alone. `label` names only what tells it apart from the other settings."""
+
+    label: str
+    records: tuple[Record, ...]
+
+    @property
+    def run(self) -> Run:
+        """A representative, for everything but the seed."""
+        return self.records[0].run
+
+    @property
+    def finished(self) -> list[Record]:
+        return [record for record in self.records if record.status == "finished"]
+
+    @property
+    def grouping(self) -> str:
+        """By which groups its runs were aligned."""
+        return ", ".join(sorted({record.alignment["grouping"] for record in self.finished if record.alignment}))
+
+    def shown(self) -> tuple[Record, str] | None:
+        """The run to make pictures of, and why this one; None when none finished."""
+        aligned = [record for record in self.finished if record.alignment]
+        if aligned:
+            by_r2 = sorted(aligned, key=lambda record: record.alignment["r2"])  # type: ignore[index]
+            chosen = by_r2[(len(by_r2) - 1) // 2]
+            return chosen, f"seed {chosen.run.seed}, {_place('median', len(aligned))} by alignment R²"
+        if not self.finished:
+            return None
+        chosen = min(self.finished, key=lambda record: np.nan_to_num(record.final_loss, nan=np.inf))
+        return chosen, f"seed {chosen.run.seed}, {_place('lowest', len(self.finished))} by final loss"
+
+
+def _place(which: str, among: int) -> str:
+    return "the only finished run" if among == 1 else f"the {which} of {among} finished runs"
+
+
+def settings_of(store: Store) -> list[Setting]:
+    """Every run of the store, by setting, in the store's order."""
+    together: dict[str, list[Run]] = {}
+    for run in store.runs():
+        together.setdefault(_identity(run), []).append(run)
+    groups = list(together.values())
+    labels = labels_of([runs[0] for runs in groups])
+    return [Setting(label, tuple(_record(store, run) for run in runs)) for label, runs in zip(labels, groups)]
+
+
+def all_options(run: Run) -> dict[str, Any]:
+    """The method's keywords with the values the run used, defaults included."""
+    return {name: parameter.default for name, parameter in keywords(RECIPES[run.method]).items()} | dict(run.options)
+
+
+def labels_of(runs: Sequence[Run]) -> list[str]:
+    """For each run the method and what differs among the runs of that method."""
+    facts = [_facts(run) for run in runs]
+    labels = []
+    for run, own in zip(runs, facts):
+        peers = [other for peer, other in zip(runs, facts) if peer.method == run.method]
+        differing = [name for name in own if any(other.get(name) != own[name] for other in peers)]
+        labels.append(" ".join([run.method, *(f"{name}={own[name]}" for name in differing)]))
+    return labels
+
+
+def short_json(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"), default=str)
+
+
+def _facts(run: Run) -> dict[str, str]:
+    facts = {**all_options(run), **{name: value for name, value in run.architecture.items() if name != "shape"}}
+    facts |= {"data": run.data, "steps": run.steps, "batch": run.batch_size, "learning_rate": run.learning_rate}
+    return {name: short_json(value) for name, value in facts.items()}
+
+
+def _identity(run: Run) -> str:
+    return json.dumps(run.as_json() | {"seed": None}, sort_keys=True)
+
+
+def _record(store: Store, run: Run) -> Record:
+    try:
+        result, history, scores = store.result(run), store.history(run), store.scores(run)
+    except (ValueError, KeyError, OSError) as error:
+        return Record(run, "unreadable", str(error), {}, None)
+    steps = history.get("step", np.array([]))
+    reached = int(steps[-1]) if len(steps) else 0
+    if result is None:
+        return Record(run, "unfinished", f"unfinished: {reached} of {run.steps} steps logged", history, None)
+    if result.get("status") == "diverged":
+        at = result.get("diverged_at")
+        return Record(run, "diverged", f"diverged: loss no longer finite at step {at} of {run.steps}", history, None)
+    return Record(run, "finished", f"finished, {run.steps} steps", history, scores)
