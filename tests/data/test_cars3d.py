@@ -17,7 +17,7 @@ def model(number, compress=True):
     """A car in the official layout: im (row, column, colour, azimuth, elevation), constant 2 x 2 blocks."""
     views = np.zeros((128, 128, 3, 24, 4), np.uint8)
     views[:] = (np.arange(24)[:, None] * 4 + np.arange(4)).astype(np.uint8)
-    views[:64, :, 0] += np.uint8(number)
+    views[:64, :, 0] += np.uint8(number % 150)
     stream = io.BytesIO()
     savemat(stream, {"im": views, "mask": views[:, :, 0]}, do_compression=compress)
     return stream.getvalue()
@@ -32,10 +32,10 @@ def home(tmp_path, monkeypatch):
     return tmp_path / "cars3d"
 
 
-def check(data, objects):
+def check(data):
     elevation, azimuth, number = data.factors.T
     assert (data.x[:, 1, 0, 0] == azimuth * 4 + elevation).all()
-    assert (data.x[:, 0, 0, 0] == azimuth * 4 + elevation + objects[number]).all()
+    assert (data.x[:, 0, 0, 0] == azimuth * 4 + elevation + number % 150).all()
     assert (data.x[:, 0, 40, 0] == azimuth * 4 + elevation).all()
 
 
@@ -59,13 +59,13 @@ def test_folder_and_archive(home):
     for number, name in enumerate(NAMES):
         (home / "original" / name).write_bytes(model(number))
     (home / "original/list.txt").write_text("\n".join(NAMES))
-    check(load("cars3d"), np.arange(MODELS))
+    check(load("cars3d"))
     with tarfile.open(home / "nips2015-analogy-data.tar.gz", "w:gz", compresslevel=1) as archive:
         archive.add(home / "original", "data/cars")
     for path in (home / "original").iterdir():
         path.unlink()
     assert load("cars3d").x.shape == (17_568, 3, 64, 64)
-    check(load("cars3d"), np.arange(MODELS))
+    check(load("cars3d"))
 
 
 def test_an_incomplete_folder_lists_what_is_missing(home):
