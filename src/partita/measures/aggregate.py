@@ -74,12 +74,12 @@ def _by_ratios(q: DiagonalNormal, z: Tensor, blocks: Sequence[Block], weights: T
     """
     self_weight = weights.diagonal().exp()
     itself = torch.eye(len(weights), dtype=torch.bool, device=weights.device)
-    others = weights.masked_fill(itself, -torch.inf)
+    others = weights.exp().masked_fill(itself, 0.0)
     log_q: dict[Block, Tensor] = {}
     for length in sorted({len(block) for block in blocks}):
         alike = [block for block in blocks if len(block) == length]
         own, ratios = q.ratios(z, alike)
-        sums = own + torch.log(torch.exp(ratios + others).sum(-1) + self_weight)
+        sums = own + torch.log((torch.exp(ratios) * others).sum(-1) + self_weight)
         log_q.update(zip(alike, sums.unbind(-2)))
     return log_q
 
