@@ -60,3 +60,39 @@ def test_bad_tables(table, text, options, message):
         load(table(text), **options)
     assert "table.csv" in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.fixture
+def parquet(tmp_path):
+    pa = pytest.importorskip("pyarrow", reason="parquet needs pyarrow")
+    from pyarrow import parquet
+
+    def write(**columns):
+        path = tmp_path / "table.parquet"
+        parquet.write_table(pa.table(columns), path)
+        return path
+
+    return write
+
+
+def test_parquet(parquet):
+    path = parquet(a=[1, 2, 3], b=[0.5, 1.5, 2.5], good=[True, False, True], kind=["cat", "ant", "cat"])
+    data = load(path, columns=["b", "a"], labels="good", factors="kind")
+    np.testing.assert_array_equal(data.x, [[0.5, 1], [1.5, 2], [2.5, 3]])
+    np.testing.assert_array_equal(data.labels, [[1], [0], [1]])
+    np.testing.assert_array_equal(data.factors, [[1], [0], [1]])
+    with pytest.raises(ValueError, match="table.parquet: text in column 'kind'"):
+        load(path)
+
+
+def test_bad_parquet(parquet, tmp_path):
+    with pytest.raises(ValueError, match="column 'a' has no number in row 2"):
+        load(parquet(a=[1.0, None]))
+    with pytest.raises(ValueError, match="column 'a' holds list"):
+        load(parquet(a=[[1.0], [2.0]]))
+    with pytest.raises(ValueError, match="no rows"):
+        load(parquet(a=[]))
+    path = parquet(a=list(range(1000)))
+    path.write_bytes(path.read_bytes()[:-10])
+    with pytest.raises(ValueError, match="table.parquet"):
+        load(path)

@@ -92,12 +92,12 @@ def h5_rows(path: Path, key: str, kept: np.ndarray | None = None) -> DiskRows:
     source = _RowSource(Path(path), key)
     with reading(source.path):
         array = source.array()
-        if array.ndim < 2:
-            raise ValueError(f"{key!r} has shape {array.shape}; observations need at least two dimensions")
-        images = array.dtype in (np.uint8, np.bool_) and array.ndim > 2
-        example = source.arranged(np.empty((1, *array.shape[1:]), dtype=bool))
+        shape, images = array.shape, array.dtype in (np.uint8, np.bool_) and array.ndim > 2
+        if len(shape) < 2:
+            raise ValueError(f"{key!r} has shape {shape}; observations need at least two dimensions")
+        example = source.arranged(np.empty((1, *shape[1:]), dtype=bool))
         source.map_contiguous(array)
-    n = array.shape[0] if kept is None else len(kept)
+    n = shape[0] if kept is None else len(kept)
     read = source.rows if kept is None else (lambda rows: source.rows(kept[rows]))
     return DiskRows((n, *example.shape[1:]), np.uint8 if images else np.float32, read)
 
@@ -117,11 +117,17 @@ class _RowSource:
             self.opened = (os.getpid(), h5py.File(self.path, "r"))
         return inner_array(self.opened[1], self.key)
 
+    def close(self) -> None:
+        if self.opened is not None:
+            self.opened[1].close()
+            self.opened = None
+
     def map_contiguous(self, array: Any) -> None:
         """Uncompressed arrays in one piece are read straight from the file: much faster for scattered rows."""
         offset = array.id.get_offset() if array.chunks is None else None
         if offset is not None and array.dtype.isnative and offset + array.nbytes <= self.path.stat().st_size:
             self.mapped = np.memmap(self.path, array.dtype, "r", offset, array.shape)
+            self.close()
 
     def rows(self, wanted: np.ndarray) -> np.ndarray:
         with reading(self.path):

@@ -1,0 +1,120 @@
+import numpy as np
+import pytest
+from PIL import Image, ImageDraw
+
+from partita.data import load
+from partita.data.images import MOST_PIXELS
+
+RNG = np.random.default_rng(0)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    folder = tmp_path / "pictures"
+    for name, size, mode in (
+        ("cats/a.png", (80, 60), "RGB"),
+        ("cats/b.jpg", (64, 64), "RGB"),
+        ("ants/c.bmp", (33, 99), "L"),
+    ):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        Image.effect_noise(size, 60).convert(mode).save(folder / name)
+    (folder / "notes.txt").write_text("not an image")
+    return folder
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_any_size_comes_out_in_one(folder, stream):
+    data = load(folder, size=(32, 48), stream=stream)
+    assert data.x.shape == (3, 1, 32, 48)  # ants/c.bmp is first, and grey
+    assert data.in_memory != stream
+    colour = load(folder, size=16, channels=3, stream=stream)
+    assert colour.x.shape == (3, 3, 16, 16)
+    assert colour.x_scale == 1 / 255
+    assert colour.factor_names == ("folder",)
+    assert colour.factors[:, 0].tolist() == [0, 1, 1]
+    again = load(colour.description["path"], **colour.description["options"])
+    np.testing.assert_array_equal(again.x, np.asarray(colour.x))
+
+
+def test_resizing_is_antialiased(tmp_path):
+    """Fine stripes become grey; taking every n-th pixel would give black or white."""
+    stripes = np.tile(np.array([0, 255], np.uint8), (256, 128))
+    Image.fromarray(stripes).save(tmp_path / "stripes.png")
+    assert np.abs(load(tmp_path, size=32).observations() - 0.5).max() < 0.03
+
+
+def test_crop_keeps_proportions_and_stretch_does_not(tmp_path):
+    image = Image.new("L", (200, 100))
+    ImageDraw.Draw(image).rectangle((0, 0, 34, 99), fill=255)  # on the left
+    image.save(tmp_path / "wide.png")
+    assert load(tmp_path, size=20).x.max() == 0
+    assert load(tmp_path, size=20, fit="stretch").observations()[0, 0, 10, :3].min() > 0.9
+
+
+def test_sixteen_bits_are_reduced(tmp_path):
+    Image.fromarray(np.full((8, 8), 0x80FF, np.uint16)).save(tmp_path / "deep.png")
+    assert (load(tmp_path, size=8).x == 0x80).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"size": 0}, "size must"),
+        ({"size": (1, 2, 3)}, "size must"),
+        ({"channels": 2}, "channels"),
+        ({"fit": "x"}, "fit"),
+    ],
+)
+def test_bad_options(folder, options, message):
+    with pytest.raises(ValueError, match=message):
+        load(folder, **options)
+
+
+def test_empty_folder_and_damaged_image(folder, tmp_path):
+    (tmp_path / "none").mkdir()
+    with pytest.raises(ValueError, match="none: no images here"):
+        load(tmp_path / "none")
+    (folder / "cats/b.jpg").write_bytes(b"\xff\xd8\xff\xe0nothing")
+    with pytest.raises(ValueError, match="cats/b.jpg"):
+        load(folder)
+    streamed = load(folder, stream=True)
+    with pytest.raises(ValueError, match="cats/b.jpg"):
+        streamed.observations([2])
+
+
+def test_image_bombs_are_refused_before_they_unpack(tmp_path):
+    side = int(MOST_PIXELS**0.5) + 50
+    Image.new("1", (side, side)).save(tmp_path / "bomb.png")
+    assert (tmp_path / "bomb.png").stat().st_size < 200_000
+    with pytest.raises(ValueError, match="bomb.png: claims"):
+        load(tmp_path)
+    Image.new("1", (side, side)).save(tmp_path / "bomb.tif", compression="group4")
+    with pytest.raises(ValueError, match="bomb.tif: claims"):
+        load(tmp_path / "bomb.tif")
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.float32, np.int32])
+@pytest.mark.parametrize("compression", [None, "tiff_lzw", "tiff_adobe_deflate"])
+def test_tiff_stacks(tmp_path, dtype, compression):
+    stack = RNG.integers(0, 200, (5, 12, 9)).astype(dtype)
+    pages = [Image.fromarray(page) for page in stack]
+    pages[0].save(tmp_path / "stack.tif", save_all=True, append_images=pages[1:], compression=compression)
+    data = load(tmp_path / "stack.tif")
+    assert data.x.shape == (5, 1, 12, 9)
+    assert data.x.dtype == (np.uint8 if dtype == np.uint8 else np.float32)
+    np.testing.assert_array_equal(data.x[:, 0], stack)
+    pixels = load(tmp_path / "stack.tif", samples="pixels")
+    np.testing.assert_array_equal(pixels.x, stack.reshape(5, -1).T)
+
+
+def test_colour_tiff_and_pages_that_differ(tmp_path):
+    colour = RNG.integers(0, 256, (3, 8, 7, 3), np.uint8)
+    pages = [Image.fromarray(page) for page in colour]
+    pages[0].save(tmp_path / "c.tiff", save_all=True, append_images=pages[1:])
+    np.testing.assert_array_equal(load(tmp_path / "c.tiff").x, colour.transpose(0, 3, 1, 2))
+    pages[0].save(tmp_path / "d.tif", save_all=True, append_images=[Image.new("RGB", (9, 9))])
+    with pytest.raises(ValueError, match="d.tif: page 1 is"):
+        load(tmp_path / "d.tif")
+    (tmp_path / "e.tif").write_bytes((tmp_path / "c.tiff").read_bytes()[:100])
+    with pytest.raises(ValueError, match="e.tif"):
+        load(tmp_path / "e.tif")
