@@ -24,8 +24,8 @@ LOG_POINTS = 100
 class Disentangler(TransformerMixin, BaseEstimator):
     """Learns latents that fall into independent groups.
 
-    X is (n, features) or (n, channels, height, width). It is **never standardised**: put a `StandardScaler` before it in
-    a `Pipeline` when features come in different units. Only 8-bit images are scaled, to [0, 1], and
+    X is (n, features) or (n, channels, height, width). It is **never standardised**: put a `StandardScaler` before it
+    in a `Pipeline` when features come in different units. Only 8-bit images are scaled, to [0, 1], and
     `inverse_transform` scales back.
 
     Parameters
@@ -35,8 +35,8 @@ class Disentangler(TransformerMixin, BaseEstimator):
     groups : sizes `(2, 2, 2)`, index tuples `((0, 3), (1,), (2, 4, 5))`, or None: each latent a group of its own.
     options : the method's own keywords, such as `{"beta": 4.0, "by": "importance"}`.
     network : "linear", "mlp", "burgess", "idvae", or "auto": convolutions for images of 32 or 64 pixels, else "mlp".
-    likelihood : "bernoulli", "gaussian", "gaussian:features", "gaussian:0.25", or "auto": Bernoulli for images in [0, 1],
-        else a Gaussian with one learned variance.
+    likelihood : "bernoulli", "gaussian", "gaussian:features", "gaussian:0.25", or "auto": Bernoulli for images in
+        [0, 1], else a Gaussian with one learned variance.
     steps, batch_size, learning_rate : of Adam.
     seed : the run is a function of the data and this number.
     device : "auto", "cpu" or "cuda".
@@ -166,9 +166,7 @@ class Disentangler(TransformerMixin, BaseEstimator):
         if self.verbose:
             spread = np.asarray(x[:2000], np.float64).reshape(min(len(x), 2000), -1).std(0) * self.x_scale_
             print(f"network {network}: {why_network}\nlikelihood {likelihood}: {why}")
-            print(
-                f"the data are used as they are; features have standard deviations {spread.min():.3g} to {spread.max():.3g}"
-            )
+            print(f"data used as they are; standard deviations {spread.min():.3g} to {spread.max():.3g} a feature")
         return self._built(network, likelihood, tuple(x.shape[1:]))
 
     def _built(self, network: str, likelihood: str, shape: tuple[int, ...]) -> Recipe:

@@ -3,6 +3,7 @@
 An encoder body maps (B, *shape) to (B, width_out); a decoder body maps (B, width_in) to (B, *shape).
 """
 
+from itertools import pairwise
 from math import prod
 
 from torch import nn
@@ -43,9 +44,9 @@ def idvae(shape: Shape, width_out: int, width_in: int) -> tuple[nn.Module, nn.Mo
     channels, depth = _image(shape)
     inner = [32, 32, 64, 64][-depth:]
     widths = [channels, *inner]
-    down = [nn.Conv2d(a, b, 4, 2, 1) for a, b in zip(widths, widths[1:])]
+    down = [nn.Conv2d(a, b, 4, 2, 1) for a, b in pairwise(widths)]
     outward = [64, *([64, 32, 32][-(depth - 1) :]), channels]
-    up = [nn.ConvTranspose2d(a, b, 4, 2, 1) for a, b in zip(outward, outward[1:])]
+    up = [nn.ConvTranspose2d(a, b, 4, 2, 1) for a, b in pairwise(outward)]
     encoder = nn.Sequential(*_with_relu(down), nn.Flatten(), *_stack((1024, 256)), nn.Linear(256, width_out))
     decoder = nn.Sequential(*_stack((width_in, 256, 1024)), nn.Unflatten(1, (64, 4, 4)), *_with_relu(up)[:-1])
     return encoder, decoder
@@ -56,7 +57,7 @@ IMAGES_ONLY = ("burgess", "idvae")
 
 
 def _stack(widths: Shape) -> list[nn.Module]:
-    return _with_relu([nn.Linear(a, b) for a, b in zip(widths, widths[1:])])
+    return _with_relu([nn.Linear(a, b) for a, b in pairwise(widths)])
 
 
 def _with_relu(layers: list) -> list[nn.Module]:

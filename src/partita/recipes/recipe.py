@@ -69,7 +69,7 @@ class Recipe:
 
     @property
     def structure(self):
-        """All that two runs must share to be trained in one ensemble: everything but the values of weights and knobs."""
+        """All that runs of one ensemble must share: everything but the values of weights and knobs."""
         players = tuple((p.owns, p.measures, tuple(p.weights), p.optimiser) for p in self.players)
         return (
             tuple(self.networks.items()),

@@ -18,9 +18,9 @@ NULL_DRAWS = 5
 
 
 def evaluate_run(
-    store: Store, run: Run, dataset: Dataset, metrics: str | Sequence[str] = "all", device: torch.device | None = None
+    store: Store, run: Run, dataset: Dataset, metrics: str | Sequence[str] = "mig", device: torch.device | None = None
 ) -> dict[str, Any]:
-    """Reconstruction, ELBO, PC and TC with null, and where the truth is known alignment and metrics; kept in the store."""
+    """Reconstruction, ELBO, PC and TC with null; where the truth is known alignment and metrics. Kept in the store."""
     model = store.model(run, dataset.x_scale, device)
     rows = _rows(dataset.size, ROWS_SCORED)
     x = dataset.x[rows]

@@ -72,7 +72,7 @@ class Store:
         tensors, about = read_tensors(self.folder_of(run) / "weights.safetensors", "weights")
         if about.get("run") != run.id:
             raise ValueError(f"{self.folder_of(run)} holds the weights of another run, {about.get('run')}")
-        return Model(run.recipe, tensors, x_scale, device or torch.device("cpu"))
+        return Model(run.recipe, tensors, x_scale, device or "cpu")
 
     def history(self, run: Run) -> dict[str, np.ndarray]:
         """`step` and every logged quantity, an array each."""

@@ -56,7 +56,7 @@ def read_tensors(path: Path, kind: str) -> tuple[dict[str, Tensor], dict]:
     try:
         with safe_open(path, "pt") as file:
             note = json.loads((file.metadata() or {}).get("partita", "null"))
-            tensors = {name: file.get_tensor(name) for name in file.keys()}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  not a dict
     except (SafetensorError, json.JSONDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} is not a whole safetensors file ({error}); it may be cut short") from None
     if not isinstance(note, dict) or note.get("kind") != kind:

@@ -21,7 +21,7 @@ class Model:
     recipe: Recipe
     parameters: Mapping[str, Tensor]
     x_scale: float = 1.0
-    device: torch.device = torch.device("cpu")
+    device: torch.device | str = "cpu"
     dtype: torch.dtype = torch.float32
 
     @cached_property

@@ -1,0 +1,36 @@
+"""partita demo"""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def demo(
+    out: Annotated[Path, typer.Option(help="the study's folder")] = Path("partita-demo"),
+    steps: Annotated[int, typer.Option(help="gradient steps a model")] = 1600,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda")] = "auto",
+) -> None:
+    """Train, measure and report on a small real example; prints the page's path.
+
+    VAE, beta-TCVAE and PDisVAE on pdSprites, a white square whose place and size vary independently, 3 seeds each.
+    """
+    from partita.cli.evaluate import evaluate
+    from partita.cli.progress import progress
+    from partita.data import load
+    from partita.reports import write_page
+    from partita.studies import Store, plan, train
+    from partita.training.device import choose_device
+
+    dataset = load("pdsprites")
+    penalties = {"vae": {}, "beta_tcvae": {"beta": [5.0]}, "pdisvae": {"beta": [4.0]}}
+    runs = []
+    for method, options in penalties.items():
+        runs += plan([method], dataset, options=options, network="mlp", seeds=range(3), steps=steps)
+    print(f"training {len(runs)} models on pdsprites; Ctrl-C stops, the same command goes on")
+    store = Store(out)
+    with progress(len(runs)) as watch:
+        train(runs, dataset, store, device=choose_device(device), watch=watch)
+    evaluate(out, device=device)
+    page = write_page(store, dataset, out / "report.html")
+    print(f"\nopen {page.resolve()}")

@@ -1,0 +1,47 @@
+"""Scores of many runs as text for a terminal: one line a setting, with intervals over seeds."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from partita.metrics import over_runs
+
+Scores = Mapping[str, Any]
+
+COLUMNS: dict[str, Callable[[Scores], float | None]] = {
+    "R2": lambda s: s.get("alignment", {}).get("r2"),
+    "latent MSE": lambda s: s.get("alignment", {}).get("mse"),
+    "PC": lambda s: s["correlation"]["pc"],
+    "PC null": lambda s: s["correlation"]["null"]["pc"]["mean"],
+    "TC": lambda s: s["correlation"]["tc"],
+    "TC null": lambda s: s["correlation"]["null"]["tc"]["mean"],
+    "recon R2": lambda s: s["reconstruction_r2"],
+    "ELBO": lambda s: s["elbo"],
+    "MIG": lambda s: s.get("metrics", {}).get("mig", {}).get("value"),
+}
+
+
+def summary_lines(results: Sequence[Scores]) -> list[str]:
+    """A table over settings; each cell is a mean over seeds with its 95% bootstrap interval over seeds."""
+    settings = dict.fromkeys(result["setting"] for result in results)
+    shown = [name for name, value in COLUMNS.items() if any(value(result) is not None for result in results)]
+    lines = []
+    for setting in settings:
+        repeats = [result for result in results if result["setting"] == setting]
+        lines.append(f"{setting}, {len(repeats)} seeds, {repeats[0]['correlation']['grouping']}")
+        for name in shown:
+            values = [value for value in map(COLUMNS[name], repeats) if value is not None]
+            if values:
+                lines.append(f"  {name:<12}{_with_interval(values)}")
+    if results:
+        n = results[0]["correlation"]["n"]
+        lines.append(
+            f"PC and TC: exact aggregated posterior of {n} rows, in nats; the null permutes rows between groups."
+        )
+    return lines
+
+
+def _with_interval(values: Sequence[float]) -> str:
+    score = over_runs(values)
+    if len(values) == 1 or score.interval is None:
+        return f"{score.value:9.3f}"
+    return f"{score.value:9.3f}   [{score.interval[0]:.3f}, {score.interval[1]:.3f}]"

@@ -1,0 +1,128 @@
+"""What every method must do, whatever it is; a new row of RECIPES is tested here without a new line."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from partita.cli.values import parse_options
+from partita.recipes import RECIPES
+from partita.recipes.equation import keywords, weight_names
+from partita.studies.run import Run
+from partita.training import Checkpoints, Ensemble, History, fit
+from partita.training.objective import values_at
+
+CPU = torch.device("cpu")
+HOUSE = {"latents": 4, "shape": (8,), "network": "mlp", "hidden": (16,), "likelihood": "gaussian"}
+methods = pytest.mark.parametrize("method", RECIPES)
+
+
+@pytest.fixture(scope="module")
+def x():
+    rng = np.random.default_rng(0)
+    return (rng.uniform(-1, 1, (60, 2)) @ rng.normal(size=(2, 8)) + 0.1 * rng.normal(size=(60, 8))).astype(np.float32)
+
+
+def recipe(method, **options):
+    return RECIPES[method](**options, **HOUSE)
+
+
+def ensemble(method, x, seeds=(0,), recipes=None, **settings):
+    recipes = recipes or [recipe(method)] * len(seeds)
+    return Ensemble(recipes, list(seeds), x, batch_size=20, device=CPU, **settings)
+
+
+@methods
+def test_training_lowers_its_own_objective(method, x):
+    runs = ensemble(method, x, seeds=(0, 1))
+    runs.advance(20)
+    before = runs.read_quantities(20)
+    runs.advance(200)
+    runs.read_quantities(200)
+    runs.advance(20)
+    assert (runs.read_quantities(20)[0] < before[0]).all()
+
+
+@methods
+def test_gradients_reach_exactly_the_owned_networks(method, x):
+    runs = ensemble(method, x)
+    for player in runs.recipe.players:
+        assert runs.owned(player)
+    owners = [name for player in runs.recipe.players for name in runs.owned(player)]
+    assert sorted(owners) == sorted(runs.parameters)
+    before = {name: p.detach().clone() for name, p in runs.parameters.items()}
+    runs.advance(1)
+    assert all(not torch.equal(before[name], p) for name, p in runs.parameters.items())
+
+
+@methods
+def test_an_ensemble_equals_solo_runs(method, x):
+    """E models at once, with different seeds and different weights, are the E models one by one."""
+    swept = weight_names(RECIPES[method])
+    options = [dict.fromkeys(swept, 0.5 + i) for i in range(3)]
+    recipes = [recipe(method, **chosen) for chosen in options]
+    together = ensemble(method, x, (5, 6, 7), recipes)
+    together.advance(30)
+    for position, (seed, own) in enumerate(zip((5, 6, 7), recipes)):
+        alone = ensemble(method, x, (seed,), [own])
+        alone.advance(30)
+        for name, value in alone.model(0).items():
+            torch.testing.assert_close(together.model(position)[name], value, rtol=2e-4, atol=2e-5)
+
+
+@methods
+def test_the_whole_loss_is_one_graph(method, x):
+    """No graph break: traced by dynamo and by autograd's tracer, run without code generation."""
+    torch._dynamo.reset()
+    runs = ensemble(method, x, (0, 1))
+    index, noise = runs.draws.index(0, 1)[0], runs.draws.noise(0, 1)[0]
+    for turn in range(len(runs.recipe.players)):
+        traced = torch.compile(runs._batched(turn), fullgraph=True, backend="aot_eager")
+        arguments = (runs.parameters, runs._observe(index), noise, runs.values(0))
+        expected, found = runs._batched(turn)(*arguments)[0], traced(*arguments)[0]
+        torch.testing.assert_close(found, expected)
+
+
+@methods
+def test_checkpoint_round_trip(method, x, tmp_path):
+    runs = ensemble(method, x, (0, 1))
+    kept = Checkpoints(tmp_path, ("a", "b"))
+    history = fit(runs, 12, log_every=5, checkpoints=kept)
+    again, restored = ensemble(method, x, (0, 1)), History(runs.quantity_names, 2)
+    assert kept.restore(again, restored)
+    assert again.step == 12
+    assert restored.steps == history.steps == [5, 10, 12]
+    for name, value in runs.state().items():
+        assert torch.equal(again.state()[name], value)
+
+
+@methods
+def test_a_run_is_json_and_comes_back(method):
+    options = {"latents": 4} | dict.fromkeys(weight_names(RECIPES[method]), 2.0)
+    house = {
+        key: list(value) if isinstance(value, tuple) else value for key, value in HOUSE.items() if key != "latents"
+    }
+    run = Run(method, options, house, {"name": "groups", "options": {}}, 10, 5, 1e-3, 0)
+    back = Run.from_json(json.loads(json.dumps(run.as_json())))
+    assert back.id == run.id
+    assert back.recipe.structure == run.recipe.structure
+    assert values_at(back.recipe, 3) == values_at(run.recipe, 3)
+
+
+@methods
+def test_every_keyword_is_a_flag(method):
+    flags = []
+    for name, parameter in keywords(RECIPES[method]).items():
+        if name not in ("latents", "groups"):
+            flags += [f"--{name.replace('_', '-')}", str(parameter.default)]
+    parsed = parse_options(flags, method)
+    RECIPES[method](**{name: values[0] for name, values in parsed.items()}, **HOUSE)
+
+
+@methods
+def test_the_docstring_says_what_the_method_is(method):
+    text = RECIPES[method].__doc__
+    assert text
+    if "beta" in keywords(RECIPES[method]):
+        assert "total" in text or "extra" in text, "say which of the two meanings beta has"

@@ -1,0 +1,77 @@
+import numpy as np
+import pytest
+import scipy.stats
+import torch
+
+from partita.distributions import Bernoulli, DiagonalNormal, Gaussian, StandardNormal
+
+
+@pytest.fixture
+def q():
+    generator = torch.Generator().manual_seed(0)
+    mean = torch.randn(9, 4, generator=generator, dtype=torch.float64)
+    return DiagonalNormal(mean, 0.5 * torch.randn(9, 4, generator=generator, dtype=torch.float64) - 1)
+
+
+def test_log_prob_is_scipys(q):
+    z = q.sample(torch.ones_like(q.mean))
+    expected = scipy.stats.norm.logpdf(z, q.mean, torch.exp(0.5 * q.log_variance))
+    np.testing.assert_allclose(q.log_prob_each(z), expected, rtol=1e-12)
+    np.testing.assert_allclose(q.log_prob_blocks(z, ((0, 2), (1,)))[:, 0], expected[:, [0, 2]].sum(1), rtol=1e-12)
+
+
+def test_kl_by_quadrature(q):
+    grid = torch.linspace(-12, 12, 200001, dtype=torch.float64)
+    one = DiagonalNormal(q.mean[:1, :1].expand(len(grid), 1), q.log_variance[:1, :1].expand(len(grid), 1))
+    other = DiagonalNormal(q.mean[1:2, :1].expand(len(grid), 1), q.log_variance[1:2, :1].expand(len(grid), 1))
+    density = one.log_prob(grid[:, None])
+    first = DiagonalNormal(q.mean[:1, :1], q.log_variance[:1, :1])
+    cases = (
+        (StandardNormal().log_prob_each(grid[:, None])[:, 0], StandardNormal().kl(first)),
+        (other.log_prob(grid[:, None]), one.kl_each(other)[:1, 0]),
+    )
+    for target, closed in cases:
+        quadrature = torch.trapezoid(density.exp() * (density - target), grid)
+        assert quadrature.item() == pytest.approx(closed.item(), abs=1e-8)
+
+
+def test_the_forms_of_the_pairwise_matrix_agree(q):
+    z = q.sample(torch.linspace(-2, 2, 36, dtype=torch.float64).reshape(9, 4))
+    expected = scipy.stats.norm.logpdf(z[:, None], q.mean[None], torch.exp(0.5 * q.log_variance)[None])
+    for block in ((0, 1, 2, 3), (1, 3), (2,)):
+        each = expected[..., list(block)].sum(-1)
+        for form in ("matrix", "dense"):
+            np.testing.assert_allclose(q.pairwise(z, block, form=form), each, atol=1e-11)
+        own, ratios = q.ratios(z, [block])
+        np.testing.assert_allclose(own[0], np.diagonal(each), atol=1e-11)
+        np.testing.assert_allclose(ratios[0], each - np.diagonal(each)[:, None], atol=1e-10)
+
+
+def test_ratios_of_several_blocks_are_those_of_each(q):
+    z = q.sample(torch.ones_like(q.mean))
+    own, ratios = q.ratios(z, [(3, 0), (1, 2)])
+    for i, block in enumerate([(3, 0), (1, 2)]):
+        alone = q.ratios(z, [block])
+        torch.testing.assert_close(own[i], alone[0][0])
+        torch.testing.assert_close(ratios[i], alone[1][0])
+
+
+def test_likelihoods_are_scipys():
+    generator = torch.Generator().manual_seed(1)
+    logits = torch.randn(3, 1, 2, 2, generator=generator, dtype=torch.float64)
+    x = (torch.rand(3, 1, 2, 2, generator=generator) > 0.5).double()
+    expected = scipy.stats.bernoulli.logpmf(x, torch.sigmoid(logits)).reshape(3, -1).sum(1)
+    np.testing.assert_allclose(Bernoulli(logits).log_prob(x), expected, rtol=1e-12)
+    gaussian = Gaussian(logits, torch.tensor(-0.7, dtype=torch.float64))
+    expected = scipy.stats.norm.logpdf(x, logits, np.exp(-0.35)).reshape(3, -1).sum(1)
+    np.testing.assert_allclose(gaussian.log_prob(x), expected, rtol=1e-12)
+
+
+def test_float32_ratios_stay_finite_however_narrow_the_posteriors():
+    generator = torch.Generator().manual_seed(2)
+    mean = torch.randn(64, 6, generator=generator)
+    for log_variance in (-10.0, -16.0, -40.0):
+        narrow = DiagonalNormal(mean, torch.full_like(mean, log_variance))
+        own, ratios = narrow.ratios(narrow.sample(torch.randn(64, 6, generator=generator)), [(0, 1), (2, 3), (4, 5)])
+        assert torch.isfinite(own).all()
+        assert torch.isfinite(torch.exp(ratios)).all()
