@@ -6,18 +6,20 @@ from typing import Any
 
 from torch import Tensor
 
-from partita.distributions import DiagonalNormal, StandardNormal
+from partita.distributions import STANDARD_NORMAL, Posterior, Prior
 
 Networks = Mapping[str, Callable[..., Any]]
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Observations x (M, ...), the data set's size N, and auxiliary labels u where there are any."""
+    """Observations x (M, ...), the data set's size N, and where there are any: labels u (M, m), and which rows show
+    theirs, `labelled` (M,) of 0 and 1. Semi-supervision is this mask, never a split."""
 
     x: Tensor
     size: int
     u: Tensor | None = None
+    labelled: Tensor | None = None
 
 
 @dataclass(frozen=True)
@@ -31,9 +33,9 @@ class Trace:
     noise: Mapping[str, Tensor]
     knobs: Mapping[str, Tensor]
     networks: Networks
-    q: DiagonalNormal
+    q: Posterior
     z: Tensor
-    prior: StandardNormal
+    prior: Prior
 
     @property
     def px(self):
@@ -41,7 +43,17 @@ class Trace:
         return self.networks["decoder"](self.z)
 
 
-def wake(networks: Networks, batch: Batch, noise: Mapping[str, Tensor], knobs: Mapping[str, Tensor]) -> Trace:
-    """Data -> encoder -> z."""
-    q = networks["encoder"](batch.x)
-    return Trace(batch, noise, knobs, networks, q, q.sample(noise["z"]), StandardNormal())
+@dataclass(frozen=True)
+class Wake:
+    """Data -> encoder -> z, with a fixed prior."""
+
+    prior: Prior = STANDARD_NORMAL
+
+    def __call__(
+        self, networks: Networks, batch: Batch, noise: Mapping[str, Tensor], knobs: Mapping[str, Tensor]
+    ) -> Trace:
+        q = networks["encoder"](batch.x)
+        return Trace(batch, noise, knobs, networks, q, q.sample(noise["z"]), self.prior)
+
+
+wake = Wake()

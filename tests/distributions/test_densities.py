@@ -27,7 +27,7 @@ def test_kl_by_quadrature(q):
     density = one.log_prob(grid[:, None])
     first = DiagonalNormal(q.mean[:1, :1], q.log_variance[:1, :1])
     cases = (
-        (StandardNormal().log_prob_each(grid[:, None])[:, 0], StandardNormal().kl(first)),
+        (StandardNormal().log_prob_each(grid[:, None])[:, 0], StandardNormal().kl(first, first.mean)),
         (other.log_prob(grid[:, None]), one.kl_each(other)[:1, 0]),
     )
     for target, closed in cases:

@@ -3,13 +3,17 @@
 from partita.distributions.blocks import Groups, as_groups, is_refinement
 from partita.distributions.likelihoods import Bernoulli, Gaussian
 from partita.distributions.normal import DiagonalNormal, standard_normal_log_prob_each
-from partita.distributions.priors import StandardNormal
+from partita.distributions.posterior import Posterior
+from partita.distributions.priors import STANDARD_NORMAL, Prior, StandardNormal
 
 __all__ = [
+    "STANDARD_NORMAL",
     "Bernoulli",
     "DiagonalNormal",
     "Gaussian",
     "Groups",
+    "Posterior",
+    "Prior",
     "StandardNormal",
     "as_groups",
     "is_refinement",

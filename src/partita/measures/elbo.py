@@ -11,8 +11,8 @@ def reconstruction(trace: Trace) -> dict[str, Tensor]:
 
 
 def kl(trace: Trace) -> dict[str, Tensor]:
-    """kl = E_n KL(q(z|n) || p(z)), in closed form."""
-    return {"kl": trace.prior.kl(trace.q).mean()}
+    """kl = E_n KL(q(z|n) || p(z)), in closed form where the prior has one, else from the sample."""
+    return {"kl": trace.prior.kl(trace.q, trace.z).mean()}
 
 
 def capacity_gap(trace: Trace) -> dict[str, Tensor]:

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -44,13 +45,15 @@ class Architecture:
 
 @dataclass(frozen=True)
 class Factory:
-    """A network yet to be made: a class and the architecture it reads. Equal factories make equal structure."""
+    """A network yet to be made: a class, the architecture it reads, and its own options as (name, value) pairs.
+    Equal factories make equal structure."""
 
     make: type[nn.Module]
     architecture: Architecture
+    options: tuple[tuple[str, Any], ...] = ()
 
     def __call__(self) -> nn.Module:
-        return self.make(self.architecture)
+        return self.make(self.architecture, **dict(self.options))
 
 
 class Encoder(nn.Module):

@@ -37,6 +37,8 @@ class Ensemble:
         x: np.ndarray | Tensor,
         *,
         x_scale: float = 1.0,
+        u: np.ndarray | None = None,
+        labelled: np.ndarray | None = None,
         batch_size: int,
         device: torch.device,
         compiled: bool = False,
@@ -46,6 +48,9 @@ class Ensemble:
         self.recipes, self.seeds, self.device = list(recipes), list(seeds), device
         self.recipe = self.recipes[0]
         self.x, self.x_scale = _on_device(x, device), x_scale
+        self.labels = {} if u is None else {"u": _on_device(u, device).float()}
+        if labelled is not None:
+            self.labels["labelled"] = _on_device(labelled, device).float()
         self.draws = Draws(self.seeds, len(self.x), batch_size, sum(self.recipe.noise.values()), device)
         each = [initial_parameters(recipe, seed) for recipe, seed in zip(self.recipes, self.seeds)]
         self.parameters = {
@@ -70,12 +75,12 @@ class Ensemble:
 
     def take_step(self, index: Tensor, noise: Tensor, values: Tensor) -> None:
         """Each player in turn takes the gradient of its own objective with respect to its own parameters."""
-        x = self._observe(index)
+        rows = self._observe(index)
         quantities: list[Tensor] = []
         for player, optimiser, loss in zip(self.recipe.players, self.optimisers, self.losses):
             owned = self.owned(player)
             parameters = {name: p if name in owned else p.detach() for name, p in self.parameters.items()}
-            losses, named = loss(parameters, x, noise, values)
+            losses, named = loss(parameters, rows, noise, values)
             for p, gradient in zip(owned.values(), torch.autograd.grad(losses.sum(), list(owned.values()))):
                 # the fused kernel walks memory, not indices: a transposed gradient would meet the wrong parameters
                 p.grad = gradient.contiguous()
@@ -142,9 +147,10 @@ class Ensemble:
     def _batched(self, turn: int):
         return vmap(partial(objective, self.recipe, turn, self.modules, len(self.x)))
 
-    def _observe(self, index: Tensor) -> Tensor:
+    def _observe(self, index: Tensor) -> dict[str, Tensor]:
         x = self.x[index].to(torch.float32)
-        return x if self.x_scale == 1.0 else x * self.x_scale
+        rows = {"x": x if self.x_scale == 1.0 else x * self.x_scale}
+        return rows | {name: values[index] for name, values in self.labels.items()}
 
     def _quantity_names(self) -> list[str]:
         """The names that the losses return, found by a pass over two rows."""

@@ -53,7 +53,7 @@ class Model:
                 for name, columns in self.recipe.noise.items()
             }
             trace = self.recipe.trace(self.networks, Batch(rows, len(x)), noise, {})
-            return -trace.px.log_prob(rows), trace.prior.kl(trace.q)
+            return -trace.px.log_prob(rows), trace.prior.kl(trace.q, trace.z)
 
         return self._by_rows(x, both)
 

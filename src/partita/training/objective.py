@@ -34,24 +34,25 @@ def objective(
     modules: Mapping[str, nn.Module],
     size: int,
     parameters: Mapping[str, Tensor],
-    x: Tensor,
+    rows: Mapping[str, Tensor],
     noise: Tensor,
     values: Tensor,
 ) -> tuple[Tensor, dict[str, Tensor]]:
     """The loss and quantities of the player whose turn it is, for one model; under vmap, for E models.
 
-    `noise` holds the recipe's noises side by side, `values` the numbers of `value_names`.
+    `rows` holds x, and u and labelled where there are labels; `noise` the recipe's noises side by side; `values` the
+    numbers of `value_names`.
     """
     networks = {name: partial(_call, module, name, parameters) for name, module in modules.items()}
     named = dict(zip(value_names(recipe), values.unbind(-1)))
     knobs = {name: named[f"knob.{name}"] for name in recipe.knobs}
     pieces = dict(zip(recipe.noise, noise.split(list(recipe.noise.values()), -1)))
-    trace = recipe.trace(networks, Batch(x, size), pieces, knobs)
+    trace = recipe.trace(networks, Batch(size=size, **rows), pieces, knobs)
     quantities: dict[str, Tensor] = {}
     player = recipe.players[turn]
     for measure in player.measures:
         quantities.update(measure(trace))
-    loss = sum((named[f"{turn}.{name}"] * quantities[name] for name in player.weights), x.new_zeros(()))
+    loss = sum((named[f"{turn}.{name}"] * quantities[name] for name in player.weights), noise.new_zeros(()))
     prefix = "" if turn == 0 else f"{player.owns[0]}_"
     return loss, {f"{prefix}loss": loss, **quantities}
 
