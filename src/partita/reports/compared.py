@@ -48,6 +48,8 @@ def seed_block(settings: Sequence[Setting], columns: Sequence[Column]) -> Block 
             )
             for setting in settings
         ]
+        if sum(len(values) for _, values, _ in rows) < 2:
+            continue
         unit = {"R²": "alignment R²", "recon. R²": "reconstruction R²", "PC − null": "PC − null, nats"}
         label = unit.get(column.header, f"{column.header}, nats per observation")
         better = f" ({column.better} is better)" if column.better else ""

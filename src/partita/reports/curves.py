@@ -56,7 +56,7 @@ def learning_curve(settings: Sequence[Setting], quantity: str) -> Figure:
             known = np.flatnonzero(np.isfinite(values))
             late.append(values[max(1, len(values) // 5) if len(values) > 2 else 0 :])
             if record.status == "diverged" and len(known):
-                ends.append((steps[known[-1]], values[known[-1]], colour))
+                ends.append((float(steps[known[-1]]), float(values[known[-1]]), colour))
     _fit(axes, late)
     for step, value, colour in ends:  # one that left the frame is marked where it left
         axes.plot(step, np.clip(value, *axes.get_ylim()), "x", color=colour, markersize=6, clip_on=False)
@@ -88,10 +88,10 @@ def seed_strip(
     for position, ((_, values, summary), colour) in enumerate(zip(rows, colours)):
         spread = np.linspace(-0.12, 0.12, len(values)) if len(values) > 1 else np.zeros(len(values))
         axes.plot(values, position + spread, "o", color=colour, markersize=4, alpha=0.65, markeredgewidth=0)
-        if summary is None:
+        if summary is None or summary.n < 2:
             continue
         axes.plot([summary.value] * 2, [position - 0.3, position + 0.3], color=INK, linewidth=1.6)
-        if summary.n > 1 and summary.interval is not None:
+        if summary.interval is not None:
             axes.plot(summary.interval, [position] * 2, color=INK, linewidth=0.9)
     axes.set_yticks(range(len(rows)), [plain(name, 30) for name, _, _ in rows])
     axes.set_ylim(len(rows) - 0.5, -0.5)

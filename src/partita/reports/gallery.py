@@ -38,7 +38,7 @@ def _reconstructions(view: View) -> Block:
     low, high = view.span()
     figure = image_reconstructions(originals, decoded, rows.tolist(), (low, high))
     caption = (
-        f"{len(rows)} observations drawn at random, above the decoded posterior means. Black is {low:.3g}, white "
+        f"{len(rows)} observations drawn at random, above the decoded posterior means. Brightness spans {low:.3g} to "
         f"{high:.3g}{_channels(view)}. Blur shows what the latents do not carry."
     )
     return Block("Reconstructions", (as_png(figure, "Images of the data above their reconstructions"),), caption)

@@ -1,6 +1,7 @@
 """Learned groups beside true ones: alignment matrices and aligned latents."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.cm import ScalarMappable
@@ -152,10 +153,13 @@ def aligned_line(
         axes.text(0.5, 0.5, "no learned group left for it", ha="center", color=FAINT, transform=axes.transAxes)
     else:
         shown = truth + _jitter(truth)
-        look = {"color": INK, "alpha": 0.6} if other is None else {"c": other, "cmap": VALUE_MAP}
-        dots = axes.scatter(shown, found, s=_size(len(truth)), linewidths=0, **look)  # type: ignore[arg-type]
+        look: dict[str, Any] = {"color": INK, "alpha": 0.6}
         if other is not None:
-            figure.colorbar(dots, ax=axes, label=f"true {other_name}", aspect=22)
+            low, high = np.quantile(other, [0.02, 0.98])  # a few far points must not use up the colours
+            look = {"c": other, "cmap": VALUE_MAP, "vmin": low, "vmax": high}
+        dots = axes.scatter(shown, found, s=_size(len(truth)), linewidths=0, **look)
+        if other is not None:
+            figure.colorbar(dots, ax=axes, label=f"true {other_name}", aspect=22, extend="both")
     axes.set(xlabel=f"true {name}", ylabel=f"recovered {name}")
     axes.set_title(title, loc="left")
     return figure

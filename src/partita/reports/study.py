@@ -1,6 +1,7 @@
 """A study as a report needs it: settings, the runs of each, how each run ended, what was logged and measured."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -60,21 +61,22 @@ class Setting:
         if aligned:
             by_r2 = sorted(aligned, key=lambda record: record.alignment["r2"])  # type: ignore[index]
             chosen = by_r2[(len(by_r2) - 1) // 2]
-            return chosen, f"seed {chosen.run.seed}, {_place('median', len(aligned))} by alignment R²"
+            which = "median" if len(aligned) % 2 else "lower middle one"
+            return chosen, f"seed {chosen.run.seed}, {_place(which, len(aligned), 'alignment R²')}"
         if not self.finished:
             return None
         chosen = min(self.finished, key=lambda record: np.nan_to_num(record.final_loss, nan=np.inf))
-        return chosen, f"seed {chosen.run.seed}, {_place('lowest', len(self.finished))} by final loss"
+        return chosen, f"seed {chosen.run.seed}, {_place('lowest', len(self.finished), 'final loss')}"
 
 
-def _place(which: str, among: int) -> str:
-    return "the only finished run" if among == 1 else f"the {which} of {among} finished runs"
+def _place(which: str, among: int, by: str) -> str:
+    return "the only finished run" if among == 1 else f"the {which} of {among} finished runs by {by}"
 
 
 def settings_of(store: Store) -> list[Setting]:
-    """Every run of the store, by setting, in the store's order."""
+    """Every run of the store by setting: methods in the registry's order, numbers in theirs."""
     together: dict[str, list[Run]] = {}
-    for run in store.runs():
+    for run in sorted(store.runs(), key=_natural_order):
         together.setdefault(_identity(run), []).append(run)
     groups = list(together.values())
     labels = labels_of([runs[0] for runs in groups])
@@ -105,6 +107,11 @@ def _facts(run: Run) -> dict[str, str]:
     facts = {**all_options(run), **{name: value for name, value in run.architecture.items() if name != "shape"}}
     facts |= {"data": run.data, "steps": run.steps, "batch": run.batch_size, "learning_rate": run.learning_rate}
     return {name: short_json(value) for name, value in facts.items()}
+
+
+def _natural_order(run: Run) -> list:
+    pieces = re.split(r"(\d+\.?\d*)", run.setting)
+    return [list(RECIPES).index(run.method), [(float(p), "") if i % 2 else (0.0, p) for i, p in enumerate(pieces)]]
 
 
 def _identity(run: Run) -> str:

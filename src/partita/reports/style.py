@@ -91,7 +91,8 @@ def _picture(figure: Figure, alt: str, form: str, mime: str, metadata: dict) -> 
 
 def readable(value: float, digits: int = 2) -> str:
     """A number for people: fixed digits in the usual range, powers of ten beyond it, a proper minus."""
-    text = f"{value:.{digits}f}" if abs(value) < 1e4 else f"{value:.2e}" if abs(value) >= 1e6 else f"{value:.0f}"
+    size = abs(value)
+    text = f"{value:.2e}" if size >= 1e5 else f"{value:.{digits if size < 1000 else 1}f}"
     return text.replace("-", "−") if float(text) else text.removeprefix("-")
 
 
