@@ -92,7 +92,8 @@ def main() -> None:
         for compiled in (False, True):
             runs = ensemble_of(count, x, compiled)
             speed = count * stride * rate(lambda runs=runs: runs.advance(stride), arguments.seconds, device)
-            how = f"{count} models at once{', CUDA graph' if device.type == 'cuda' else ''}{', compiled' if compiled else ''}"
+            graph = ", CUDA graph" if device.type == "cuda" else ""
+            how = f"{count} models at once{graph}{', compiled' if compiled else ''}"
             print(f"{how:<44}{speed:>14,.0f}{speed / plain:>9.1f}", flush=True)
     again = rate(plain_loop(x), arguments.seconds, device)
     print(f"{'the plain model once more (spread of the machine)':<44}{again:>14,.0f}{again / plain:>9.1f}")

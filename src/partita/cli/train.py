@@ -22,6 +22,7 @@ def train(
     seeds: Annotated[str, typer.Option(help="0:10, or 1,4,7")] = "0",
     device: Annotated[str, typer.Option(help="auto, cpu, cuda")] = "auto",
     out: Annotated[Path, typer.Option(help="the study's folder")] = Path("runs"),
+    checkpoint_seconds: Annotated[float, typer.Option(help="how often to save what a crash would lose")] = 20.0,
     resume: Annotated[bool, typer.Option(help="go on from checkpoints; --no-resume starts again")] = True,
 ) -> None:
     """Train METHOD on data. Any keyword of the method is an option too: --beta 1,2,4 trains one run a value.
@@ -54,7 +55,15 @@ def train(
         )
     store = Store(out)
     with progress(len(runs)) as watch:
-        diverged = train_runs(runs, dataset, store, device=choose_device(device), resume=resume, watch=watch)
+        diverged = train_runs(
+            runs,
+            dataset,
+            store,
+            device=choose_device(device),
+            resume=resume,
+            watch=watch,
+            checkpoint_seconds=checkpoint_seconds,
+        )
     print(f"{len(runs) - len(diverged)} of {len(runs)} runs are in {out}; next: partita evaluate {out}")
     if diverged:
         raise ValueError(

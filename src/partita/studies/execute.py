@@ -12,6 +12,7 @@ from partita.studies.plan import MODELS_AT_ONCE, ensembles
 from partita.studies.run import Run
 from partita.studies.store import Store
 from partita.training import Ensemble, History, fit, interruptible
+from partita.training.fit import SECONDS_BETWEEN_CHECKPOINTS
 
 log = logging.getLogger("partita")
 
@@ -29,6 +30,7 @@ def train(
     device: torch.device,
     resume: bool = True,
     watch: Watch | None = None,
+    checkpoint_seconds: float = SECONDS_BETWEEN_CHECKPOINTS,
 ) -> list[Run]:
     """Trains what is not finished, as few ensembles as structure allows; returns the runs that diverged.
 
@@ -42,7 +44,7 @@ def train(
                 store.checkpoints([run]).clear()
         pending = [run for run in runs if store.result(run) is None]
         for together in _arranged(pending, store if resume else None, MODELS_AT_ONCE[device.type]):
-            _train_ensemble(together, dataset, store, device, resume, stop, watch)
+            _train_ensemble(together, dataset, store, device, resume, stop, watch, checkpoint_seconds)
     return [run for run in runs if (store.result(run) or {}).get("status") == "diverged"]
 
 
@@ -63,6 +65,7 @@ def _train_ensemble(
     resume: bool,
     stop: Callable[[], bool],
     watch: Watch | None,
+    checkpoint_seconds: float,
 ) -> None:
     steps = runs[0].steps
     checkpoints = store.checkpoints(runs)
@@ -95,6 +98,7 @@ def _train_ensemble(
         on_begin=begin,
         on_log=on_log,
         stop=stop,
+        seconds_between_checkpoints=checkpoint_seconds,
     )
     for position, run in enumerate(runs):
         diverged = history.diverged(position)
