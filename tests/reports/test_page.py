@@ -232,14 +232,16 @@ def test_runs_that_went_wrong_are_named_and_in_no_mean(pairs, pairs_store, read,
         row |= {name: None for name in row if name != "step"}
     history.write_text("".join(json.dumps(row) + "\n" for row in rows))
     (store.folder_of(unfinished) / "result.json").unlink()
-    (store.folder_of(unreadable) / "history.jsonl").write_text('{"step": 1, "lo')
+    (store.folder_of(unreadable) / "result.json").write_text('{"status": "fin')
+    (store.folder_of(rest[0]) / "history.jsonl").write_text('{"step": 1, "lo')
     page = read(write_page(store, pairs, tmp_path / "page.html"))
     check_self_contained(page)
-    notice = next(d for d in page.all("div") if d.attributes.get("class") == "notice").text
+    notice, unread = [div.text for div in page.all("div") if div.attributes.get("class") == "notice"]
     assert f"{diverged.id} diverged: loss no longer finite at step 12 of 20" in notice
     assert f"{unfinished.id} unfinished: 20 of 20 steps logged" in notice
     assert unreadable.id in notice
     assert all(run.id not in notice for run in rest)
+    assert f"{rest[0].id} history: " in unread
     assert "3 finished, 1 diverged, 1 unfinished, 1 unreadable" in page.text
     vae = page.all("table")[2].all("tbody")[0].all("tr")[0]
     assert [cell.text for cell in vae.all("td")[:3]] == ["0 of 3", "–", "–"]

@@ -24,7 +24,11 @@ RUN = Run(
 
 
 def record(seed: int, *, r2: float | None = None, loss: float = 1.0, status: str = "finished") -> Record:
-    scores = None if r2 is None else {"alignment": {"r2": r2, "grouping": "own groups"}}
+    scores = (
+        None
+        if r2 is None
+        else {"alignment": {"r2": r2, "matrix": [[r2]], "assignment": [0], "groups": [[0]], "grouping": "own groups"}}
+    )
     return Record(replace(RUN, seed=seed), status, "", {"step": np.array([10]), "loss": np.array([loss])}, scores)
 
 

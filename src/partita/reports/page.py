@@ -64,6 +64,7 @@ def _content(store: Store, dataset: Dataset, settings: list[Setting]) -> dict[st
         "methods": _methods(settings),
         "records": records,
         "troubled": [record for record in records if record.status != "finished"],
+        "unread": [record for record in records if record.unread],
         "unscored": [record for record in records if record.status == "finished" and record.scores is None],
         "other_data": [record for record in records if dict(record.run.data) != described(dataset)],
         "columns": columns,

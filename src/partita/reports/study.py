@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,16 +13,22 @@ from partita.recipes.equation import keywords
 from partita.studies.run import Run
 from partita.studies.store import Store
 
+ALIGNMENT = {"r2", "matrix", "assignment", "groups", "grouping"}
+
 
 @dataclass(frozen=True)
 class Record:
-    """One run. `status` is "finished", "diverged", "unfinished" or "unreadable"; `remark` says more in words."""
+    """One run. `status` is "finished", "diverged", "unfinished" or "unreadable"; `remark` says more in words.
+
+    Scores are those of a finished run; `unread` names files that could not be read.
+    """
 
     run: Run
     status: str
     remark: str
     history: Mapping[str, np.ndarray]
     scores: Mapping[str, Any] | None
+    unread: str = ""
 
     @property
     def final_loss(self) -> float:
@@ -31,7 +37,8 @@ class Record:
 
     @property
     def alignment(self) -> Mapping[str, Any] | None:
-        return (self.scores or {}).get("alignment")
+        found = (self.scores or {}).get("alignment")
+        return found if found and found.keys() >= ALIGNMENT else None
 
 
 @dataclass(frozen=True)
@@ -119,15 +126,35 @@ def _identity(run: Run) -> str:
 
 
 def _record(store: Store, run: Run) -> Record:
+    unread: list[str] = []
     try:
-        result, history, scores = store.result(run), store.history(run), store.scores(run)
-    except (ValueError, KeyError, OSError) as error:
-        return Record(run, "unreadable", str(error), {}, None)
+        result = store.result(run)
+    except (ValueError, OSError) as error:
+        return Record(run, "unreadable", f"unreadable: {error}", {}, None)
+    history = _readable(store.history, run, unread) or {}
+    scores = _readable(store.scores, run, unread)
+    status, remark = _ending(run, result, history)
+    return Record(run, status, remark, history, scores if status == "finished" else None, "; ".join(unread))
+
+
+def _ending(run: Run, result: Mapping[str, Any] | None, history: Mapping[str, np.ndarray]) -> tuple[str, str]:
+    """How the run ended, in a word and in words."""
     steps = history.get("step", np.array([]))
-    reached = int(steps[-1]) if len(steps) else 0
     if result is None:
-        return Record(run, "unfinished", f"unfinished: {reached} of {run.steps} steps logged", history, None)
+        return "unfinished", f"unfinished: {int(steps[-1]) if len(steps) else 0} of {run.steps} steps logged"
     if result.get("status") == "diverged":
-        at = result.get("diverged_at")
-        return Record(run, "diverged", f"diverged: loss no longer finite at step {at} of {run.steps}", history, None)
-    return Record(run, "finished", f"finished, {run.steps} steps", history, scores)
+        return "diverged", f"diverged: loss no longer finite at step {result.get('diverged_at')} of {run.steps}"
+    return "finished", f"finished, {run.steps} steps"
+
+
+def _readable(read: Callable[[Run], Any], run: Run, unread: list[str]) -> Any:
+    """What `read` finds, or None and a line in `unread`: a damaged log does not undo a finished run."""
+    try:
+        found = read(run)
+    except (ValueError, KeyError, OSError) as error:
+        unread.append(f"{read.__name__}: {error}")
+        return None
+    if found is None or isinstance(found, dict):
+        return found
+    unread.append(f"{read.__name__}: not the content expected")
+    return None
