@@ -1,4 +1,4 @@
-"""Damaged files of every format give a clean error or a valid data set: never a crash, a hang or a foreign exception."""
+"""Damaged files of every format give a clean error or a valid data set: no crash, no hang, no foreign exception."""
 
 import json
 import subprocess

@@ -6,5 +6,20 @@ from partita.data.factors import FactorGrid
 from partita.data.info import info
 from partita.data.load import DATASETS, load
 from partita.data.rows import batches
+from partita.data.subsets import correlate, hold_out, label, mask_labels, remake, subsample
 
-__all__ = ["DATASETS", "Dataset", "FactorGrid", "batches", "from_array", "info", "load"]
+__all__ = [
+    "DATASETS",
+    "Dataset",
+    "FactorGrid",
+    "batches",
+    "correlate",
+    "from_array",
+    "hold_out",
+    "info",
+    "label",
+    "load",
+    "mask_labels",
+    "remake",
+    "subsample",
+]

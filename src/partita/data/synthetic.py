@@ -7,12 +7,15 @@ only in a figure, so the shapes here are ours.
 """
 
 from collections.abc import Sequence
+from itertools import accumulate
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 
 from partita.data.card import Card
 from partita.data.dataset import Dataset
+from partita.data.mixing import mixing_named
 from partita.data.shapes import SHAPES, shape_named
 
 GROUPS_CARD = Card(
@@ -40,16 +43,21 @@ def groups(
     features: int = 20,
     noise: float = 0.5,
     mixing: str = "linear",
+    condition: float = 10.0,
+    layers: int = 2,
     sample: int = 0,
 ) -> Dataset:
     """Independent groups of latents of the given sizes, each with a shape that no linear map unties.
 
     Defaults: 2000 rows, three pairs (ring, moons, bow-tie), whitened, A (20 x 6) with N(0, 1) entries, noise 0.5.
+    `mixing="nonlinear"` bends the map in `layers` steps, invertibly, with a Jacobian of at most the given `condition`.
     `sample` draws other rows from the same world (same mixing): 0 to train, 1 to test.
     """
     sizes = _checked_sizes(groups)
     names = _default_shapes(sizes) if shapes is None else _checked_shapes(shapes, sizes)
-    return _mixed("groups", names, sizes, size, seed, features, noise, mixing, sample)
+    options = {"groups": list(sizes), "shapes": list(names), "size": size, "seed": seed, "features": features}
+    options |= {"noise": noise, "sample": sample} | _mixing_options(mixing, condition, layers)
+    return _mixed("groups", names, sizes, options)
 
 
 def independent(
@@ -60,6 +68,8 @@ def independent(
     features: int = 20,
     noise: float = 0.5,
     mixing: str = "linear",
+    condition: float = 10.0,
+    layers: int = 2,
     sample: int = 0,
 ) -> Dataset:
     """Independent latents of unit variance with the given marginals, mixed as in `groups`.
@@ -68,35 +78,50 @@ def independent(
     """
     sizes = (1,) * len(marginals)
     names = _checked_shapes(marginals, sizes)
-    return _mixed("independent", names, sizes, size, seed, features, noise, mixing, sample)
+    options = {"marginals": list(names), "size": size, "seed": seed, "features": features}
+    options |= {"noise": noise, "sample": sample} | _mixing_options(mixing, condition, layers)
+    return _mixed("independent", names, sizes, options)
 
 
-def _mixed(name, shapes, sizes, size, seed, features, noise, mixing, sample) -> Dataset:
-    for what, value, low in (("size", size, 2), ("features", features, 1), ("seed", seed, 0), ("sample", sample, 0)):
-        if not isinstance(value, Integral) or isinstance(value, bool) or value < low:
-            raise ValueError(f"{name}: {what} must be a whole number of at least {low}, got {value!r}")
-    if not (np.isfinite(noise) and noise >= 0):
-        raise ValueError(f"{name}: noise must be 0 or more, got {noise!r}")
-    if size <= max(sizes):
-        raise ValueError(f"{name}: size must exceed the largest group ({max(sizes)}) for whitening, got {size}")
+def _mixed(name: str, shapes: tuple[str, ...], sizes: tuple[int, ...], options: dict[str, Any]) -> Dataset:
+    _check_options(name, sizes, options)
+    size, features = options["size"], options["features"]
     # Separate streams, so that changing the number of rows leaves the mixing as it is.
-    world = np.random.default_rng([int(seed), 0])
-    rows = np.random.default_rng([int(seed), 1, int(sample)])
-    whiten = name == "groups"
-    parts = [shape_named(shape, h).draw(int(size), h, rows) for shape, h in zip(shapes, sizes)]
-    z = np.concatenate([whitened(part) if whiten else part for part in parts], 1)
-    x = mix(z, int(features), mixing, world) + noise * rows.standard_normal((int(size), int(features)))
-    ends = np.cumsum(sizes)
-    options = {"size": int(size), "seed": int(seed), "features": int(features), "noise": float(noise)}
-    options |= {"mixing": mixing, "sample": int(sample)}
-    options |= {"groups": list(sizes), "shapes": list(shapes)} if whiten else {"marginals": list(shapes)}
+    world = np.random.default_rng([options["seed"], 0])
+    rows = np.random.default_rng([options["seed"], 1, options["sample"]])
+    parts = [shape_named(shape, h).draw(size, h, rows) for shape, h in zip(shapes, sizes)]
+    z = np.concatenate([whitened(part) for part in parts] if name == "groups" else parts, 1)
+    bend = {key: options[key] for key in ("condition", "layers") if key in options}
+    mixing = mixing_named(options["mixing"], z.shape[1], features, world, **bend)
+    x = mixing.mix(z) + options["noise"] * rows.standard_normal((size, features))
     return Dataset(
         name=name,
         x=x.astype(np.float32),
         truth=z,
-        truth_groups=tuple(tuple(range(end - h, end)) for h, end in zip(sizes, ends)),
+        truth_groups=tuple(tuple(range(end - h, end)) for h, end in zip(sizes, accumulate(sizes))),
         description={"name": name, "options": options},
     )
+
+
+def _mixing_options(mixing: str, condition: float, layers: int) -> dict[str, Any]:
+    return {"mixing": mixing} | ({} if mixing == "linear" else {"condition": condition, "layers": layers})
+
+
+def _check_options(name: str, sizes: tuple[int, ...], options: dict[str, Any]) -> None:
+    for what, low in (("size", 2), ("features", 1), ("seed", 0), ("sample", 0), ("layers", 1)):
+        value = options.get(what, low)
+        if not isinstance(value, Integral) or isinstance(value, bool) or int(value) < low:
+            raise ValueError(f"{name}: {what} must be a whole number of at least {low}, got {value!r}")
+        if what in options:
+            options[what] = int(value)
+    for what in ("noise", "condition"):
+        value = options.get(what, 1.0)
+        if isinstance(value, str) or not (np.isfinite(value) and value >= 0):
+            raise ValueError(f"{name}: {what} must be a number of 0 or more, got {value!r}")
+        if what in options:
+            options[what] = float(value)
+    if options["size"] <= max(sizes):
+        raise ValueError(f"{name}: size must exceed the largest group ({max(sizes)}) for whitening")
 
 
 def whitened(z: np.ndarray) -> np.ndarray:
@@ -104,13 +129,6 @@ def whitened(z: np.ndarray) -> np.ndarray:
     centred = z - z.mean(0)
     values, vectors = np.linalg.eigh(centred.T @ centred / len(z))
     return centred @ (vectors / np.sqrt(values)) @ vectors.T
-
-
-def mix(z: np.ndarray, features: int, mixing: str, rng: np.random.Generator) -> np.ndarray:
-    """Observations without noise: A z with entries of A from N(0, 1)."""
-    if mixing != "linear":
-        raise ValueError(f"mixing must be 'linear', got {mixing!r}")
-    return z @ rng.standard_normal((features, z.shape[1])).T
 
 
 def _checked_sizes(groups) -> tuple[int, ...]:
