@@ -123,6 +123,11 @@ def test_the_real_cars(monkeypatch):
     assert data.grid is not None
     assert (data.x[:, :, 0, 0] == 255).all()  # white ground
     assert "cars3d_64x64.npz" in info("cars3d")["state"]
-    few = load("cars3d", every=(4, 12, 20))
-    assert few.factor_sizes == (1, 2, 10)
-    np.testing.assert_array_equal(few.x, data.x.reshape(4, 24, 183, 3, 64, 64)[::4, ::12, ::20].reshape(-1, 3, 64, 64))
+
+
+def test_a_coarser_grid(home):
+    images = np.random.default_rng(0).integers(0, 256, (17_568, 1, 1, 3), np.uint8)
+    np.savez(home / "cars3d_64x64.npz", images=np.broadcast_to(images, (17_568, 64, 64, 3)))
+    data = load("cars3d", every=(4, 12, 20))
+    assert data.factor_sizes == (1, 2, 10)
+    np.testing.assert_array_equal(data.x[:, :, 5, 5], images.reshape(4, 24, 183, 3)[::4, ::12, ::20].reshape(-1, 3))

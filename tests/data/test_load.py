@@ -1,3 +1,4 @@
+import contextlib
 import io
 import subprocess
 import sys
@@ -43,6 +44,44 @@ def test_unknown_options_name_the_allowed():
         load("pdsprites", size=1)
     with pytest.raises(ValueError, match="expected the name"):
         load(3)  # pyright: ignore
+
+
+ODD = [
+    None,
+    -1,
+    0,
+    1.5,
+    np.nan,
+    np.inf,
+    True,
+    "",
+    "abc",
+    b"x",
+    (),
+    [],
+    ("a",),
+    {},
+    object(),
+    np.zeros(3),
+    10**30,
+    [[1]],
+    set(),
+]
+
+
+@pytest.mark.parametrize("name", ["groups", "independent", "smallnorb", "shapes3d", "mpi3d", "mnist", "celeba"])
+def test_odd_values_of_options_are_refused_by_name(name, monkeypatch, tmp_path):
+    monkeypatch.setenv("PARTITA_DATA", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("PARTITA_OFFLINE", "1")
+    for option in DATASETS[name].options:
+        for value in ODD:
+            with contextlib.suppress(ValueError, OSError):  # anything else fails
+                load(name, **{option: value})
+    with pytest.raises(ValueError, match="groups: noise must be a number, got 'abc'"):
+        load("groups", noise="abc")
+    with pytest.raises(ValueError, match="groups: groups must be a list, each a whole number"):
+        load("groups", groups=(2, 1.5))
 
 
 def npz_bytes(**arrays):

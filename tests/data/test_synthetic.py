@@ -114,7 +114,7 @@ def test_bowtie_and_checkerboard_lie_where_they_should():
     [
         ({"groups": ()}, "sizes of at least 1"),
         ({"groups": (2, 0)}, "sizes of at least 1"),
-        ({"groups": "222"}, "sizes of at least 1"),
+        ({"groups": "222"}, "groups must be a list"),
         ({"shapes": ("ring",)}, "3 groups need 3 shapes"),
         ({"shapes": ("ring", "moons", "bowtei")}, "did you mean 'bowtie'"),
         ({"groups": (3,), "shapes": ("moons",)}, "cannot fill a group of 3"),

@@ -42,7 +42,7 @@ def celeba(*, part: str = "all", size: int = 64, crop: int = 148, stream: bool |
     """
     if part not in ("all", *PARTS):
         raise ValueError(f"celeba: part must be all, train, valid or test, got {part!r}")
-    if not isinstance(crop, int) or not 1 <= crop <= 178:
+    if not 1 <= crop <= 178:
         raise ValueError(f"celeba: crop must be 1 to 178 pixels, got {crop!r}")
     height, width = checked_size(size)
     folder = _own(RemoteFile(IMAGES))

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,7 @@ class Dataset:
         where = f"data set {self.name!r}"
         put = lambda name, value: object.__setattr__(self, name, value)  # noqa: E731
         put("x", _checked_observations(self.x, where))
-        if not (np.isfinite(self.x_scale) and self.x_scale > 0):
+        if not isinstance(self.x_scale, Real) or not 0 < self.x_scale < float("inf"):
             raise ValueError(f"{where}: x_scale must be a positive number, got {self.x_scale!r}")
         put("x_scale", float(self.x_scale))
         factors, names, sizes = _checked_factors(self.factors, self.factor_names, self.factor_sizes, self.size, where)

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from numbers import Integral
 
 import numpy as np
 
@@ -84,8 +83,7 @@ class FactorGrid:
 
 def coarser(names: Sequence[str], sizes: Sequence[int], every: Sequence[int]) -> tuple[FactorGrid, np.ndarray]:
     """The grid that keeps every n-th class of each factor, and which rows of the whole grid those are."""
-    given = isinstance(every, Sequence | np.ndarray) and not isinstance(every, str) and len(every) == len(sizes)
-    if not given or not all(isinstance(step, Integral) and int(step) >= 1 for step in every):
+    if len(every) != len(sizes) or min(every) < 1:
         known = ", ".join(names)
         raise ValueError(f"every must be {len(sizes)} steps of at least 1, one for each of {known}, got {every!r}")
     kept = [np.arange(0, size, int(step)) for size, step in zip(sizes, every)]

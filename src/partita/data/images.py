@@ -64,10 +64,11 @@ def image_paths(folder: Path) -> list[Path]:
 
 
 def checked_size(size: int | Sequence[int]) -> tuple[int, int]:
-    pair = (size, size) if isinstance(size, int) else tuple(size)
-    if len(pair) != 2 or not all(isinstance(extent, int) and 1 <= extent <= 4096 for extent in pair):
+    pair = tuple(int(extent) for extent in np.atleast_1d(np.asarray(size)))
+    pair = pair * 2 if len(pair) == 1 else pair
+    if len(pair) != 2 or min(pair) < 1 or max(pair) > 4096:
         raise ValueError(f"size must be pixels, or (height, width), of 1 to 4096, got {size!r}")
-    return pair
+    return pair[0], pair[1]
 
 
 def read_image(

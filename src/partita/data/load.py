@@ -1,6 +1,5 @@
 """Every way in: a name of DATASETS or a path becomes a Dataset."""
 
-import inspect
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from partita.data.dataset import Dataset
 from partita.data.hdf5 import load_h5
 from partita.data.images import load_folder, load_tiff
 from partita.data.nearest import nearest
+from partita.data.options import check_options, option_names
 from partita.data.reading import reading
 from partita.data.tables import load_csv, load_parquet
 
@@ -85,17 +85,8 @@ def load(name_or_path: str | os.PathLike, **options: Any) -> Dataset:
         return _call(reader, str(path), options, path)
 
 
-def option_names(loader: Callable[..., Dataset]) -> tuple[str, ...]:
-    parameters = inspect.signature(loader).parameters.values()
-    return tuple(parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY)
-
-
 def _call(loader: Callable[..., Dataset], name: str, options: dict[str, Any], *arguments: Any) -> Dataset:
-    allowed = option_names(loader)
-    for option in options:
-        if option not in allowed:
-            known = f"it takes {', '.join(allowed)}" if allowed else "it takes none"
-            raise ValueError(f"{name}: unknown option {option!r}{nearest(option, allowed)}; {known}")
+    check_options(loader, name, options)
     return loader(*arguments, **options)
 
 

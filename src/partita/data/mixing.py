@@ -38,7 +38,7 @@ def bent(latents: int, features: int, rng: np.random.Generator, condition: float
     """
     if features < latents:
         raise ValueError(f"nonlinear mixing needs at least as many features as latents, got {features} < {latents}")
-    if not (np.isfinite(condition) and condition >= 1) or layers < 1:
+    if not condition >= 1 or layers < 1:
         raise ValueError(f"condition must be at least 1 and layers at least 1, got {condition!r}, {layers!r}")
     slope = float(condition) ** (-1 / layers)
     rotations = [np.linalg.qr(rng.standard_normal((latents, latents)))[0] for _ in range(layers)]

@@ -49,7 +49,7 @@ def mnist(*, part: str = "all", pad: int = 0) -> Dataset:
     """Both parts, or `part="train"` or `"test"`; `pad=2` adds an empty border, which makes 32 x 32 images."""
     if part not in ("all", *FILES):
         raise ValueError(f"mnist: part must be all, train or test, got {part!r}")
-    if not isinstance(pad, int) or not 0 <= pad <= 64:
+    if not 0 <= pad <= 64:
         raise ValueError(f"mnist: pad must be 0 to 64 pixels, got {pad!r}")
     images, digits = [], []
     for name in FILES if part == "all" else (part,):

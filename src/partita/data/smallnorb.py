@@ -62,7 +62,7 @@ def smallnorb(*, part: str = "all", size: int = 64, instance: bool = False) -> D
     """
     if part not in ("all", *PARTS):
         raise ValueError(f"smallnorb: part must be all, training or testing, got {part!r}")
-    if not isinstance(size, int) or not 8 <= size <= 96:
+    if not 8 <= size <= 96:
         raise ValueError(f"smallnorb: size must be 8 to 96 pixels, got {size!r}")
     parts = [_part(name, size) for name in (PARTS if part == "all" else (part,))]
     factors = np.concatenate([factors for _, factors in parts])

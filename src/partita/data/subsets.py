@@ -4,6 +4,7 @@ Every step is seeded, leaves the data set it starts from alone, and notes itself
 `remake` makes the same data again.
 """
 
+import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -117,7 +118,11 @@ def remake(description: Mapping[str, Any]) -> Dataset:
         name = options.pop("step", None)
         if name not in STEPS:
             raise ValueError(f"unknown step {name!r}{nearest(str(name), STEPS)}; there are {', '.join(STEPS)}")
-        dataset = STEPS[name](dataset, **options)
+        try:
+            dataset = STEPS[name](dataset, **options)
+        except TypeError:
+            known = ", ".join(list(inspect.signature(STEPS[name]).parameters)[1:])
+            raise ValueError(f"step {name!r} takes {known}, got {', '.join(options)}") from None
     return dataset
 
 

@@ -8,7 +8,6 @@ only in a figure, so the shapes here are ours.
 
 from collections.abc import Sequence
 from itertools import accumulate
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ import numpy as np
 from partita.data.card import Card
 from partita.data.dataset import Dataset
 from partita.data.mixing import mixing_named
+from partita.data.reading import check_fits
 from partita.data.shapes import SHAPES, shape_named
 
 GROUPS_CARD = Card(
@@ -109,19 +109,16 @@ def _mixing_options(mixing: str, condition: float, layers: int) -> dict[str, Any
 
 def _check_options(name: str, sizes: tuple[int, ...], options: dict[str, Any]) -> None:
     for what, low in (("size", 2), ("features", 1), ("seed", 0), ("sample", 0), ("layers", 1)):
-        value = options.get(what, low)
-        if not isinstance(value, Integral) or isinstance(value, bool) or int(value) < low:
-            raise ValueError(f"{name}: {what} must be a whole number of at least {low}, got {value!r}")
         if what in options:
-            options[what] = int(value)
-    for what in ("noise", "condition"):
-        value = options.get(what, 1.0)
-        if isinstance(value, str) or not (np.isfinite(value) and value >= 0):
-            raise ValueError(f"{name}: {what} must be a number of 0 or more, got {value!r}")
-        if what in options:
-            options[what] = float(value)
+            options[what] = int(options[what])
+            if options[what] < low:
+                raise ValueError(f"{name}: {what} must be at least {low}, got {options[what]}")
+    options["noise"] = float(options["noise"])
+    if not options["noise"] >= 0:
+        raise ValueError(f"{name}: noise must be 0 or more, got {options['noise']}")
     if options["size"] <= max(sizes):
         raise ValueError(f"{name}: size must exceed the largest group ({max(sizes)}) for whitening")
+    check_fits(16 * options["size"] * (options["features"] + sum(sizes)), f"{name} of this size")
 
 
 def whitened(z: np.ndarray) -> np.ndarray:
@@ -132,14 +129,13 @@ def whitened(z: np.ndarray) -> np.ndarray:
 
 
 def _checked_sizes(groups) -> tuple[int, ...]:
-    whole = isinstance(groups, Sequence | np.ndarray) and not isinstance(groups, str) and len(groups) > 0
-    if not whole or not all(isinstance(h, Integral) and not isinstance(h, bool) and int(h) >= 1 for h in groups):
+    if len(groups) == 0 or min(groups) < 1:
         raise ValueError(f"groups must be sizes of at least 1 such as (3, 2, 1), got {groups!r}")
     return tuple(int(h) for h in groups)
 
 
 def _checked_shapes(shapes, sizes: tuple[int, ...]) -> tuple[str, ...]:
-    names = (shapes,) * len(sizes) if isinstance(shapes, str) else tuple(shapes)
+    names = tuple(str(shape) for shape in shapes)
     if len(names) != len(sizes) or not names:
         raise ValueError(f"{len(sizes)} groups need {len(sizes)} shapes, got {names}")
     for shape, h in zip(names, sizes):
