@@ -8,16 +8,18 @@ import torch
 from torch import Tensor, nn
 
 from partita.data.nearest import nearest
-from partita.distributions import Bernoulli, DiagonalNormal, Gaussian
-from partita.networks.bodies import BODIES, IMAGES_ONLY
+from partita.distributions import Bernoulli, Gaussian, Posterior
+from partita.networks.bodies import BODIES, IMAGES_ONLY, read
+from partita.networks.posteriors import POSTERIORS, checked_rho
 
 
 @dataclass(frozen=True)
 class Architecture:
-    """The shape of one observation, the number of latents, and which networks lie between.
+    """The shape of one observation, the number of latents and of labels, and which networks lie between.
 
     `likelihood` is "bernoulli", "gaussian" (one learned variance), "gaussian:features" (one learned variance a
-    feature) or "gaussian:0.25" (fixed variance).
+    feature) or "gaussian:0.25" (fixed variance). `posterior` is "diagonal", "correlated" (noise with correlation `rho`
+    between all latents, 0.9 unless said) or "full" (a covariance learned for every observation).
     """
 
     shape: tuple[int, ...]
@@ -25,6 +27,9 @@ class Architecture:
     network: str = "mlp"
     likelihood: str = "gaussian"
     hidden: tuple[int, ...] = (256, 256)
+    labels: int = 0
+    posterior: str = "diagonal"
+    rho: float | None = None
 
     def __post_init__(self):
         if self.latents < 1:
@@ -34,13 +39,22 @@ class Architecture:
             raise ValueError(f"unknown network {self.network!r}{meant}; there are {', '.join(BODIES)}")
         if not self.hidden or min(self.hidden) < 1:
             raise ValueError(f"hidden must be widths of at least 1, got {self.hidden}")
+        if self.labels < 0:
+            raise ValueError(f"labels must be at least 0, got {self.labels}")
         parse_likelihood(self.likelihood)
+        checked_rho(self.posterior, self.rho)
         if self.network in IMAGES_ONLY:
             BODIES[self.network](self.shape, 1, 1)
 
-    def bodies(self) -> tuple[nn.Module, nn.Module]:
+    def bodies(self, width_out: int | None = None, beside: int = 0) -> tuple[nn.Module, nn.Module]:
+        """Layers of an encoder with `width_out` outputs (those of q(z|x) unless said), and of a decoder."""
         extra = {"hidden": self.hidden} if self.network == "mlp" else {}
-        return BODIES[self.network](self.shape, 2 * self.latents, self.latents, **extra)
+        width_out = POSTERIORS[self.posterior].width(self.latents) if width_out is None else width_out
+        return BODIES[self.network](self.shape, width_out, self.latents, beside=beside, **extra)
+
+    def as_posterior(self, numbers: Tensor) -> Posterior:
+        """q(z|x) from an encoder's outputs."""
+        return POSTERIORS[self.posterior].read(numbers, self.latents, checked_rho(self.posterior, self.rho))
 
 
 @dataclass(frozen=True)
@@ -57,16 +71,16 @@ class Factory:
 
 
 class Encoder(nn.Module):
-    """x -> q(z|x), a diagonal Gaussian. The log-variance starts near 0, which converges faster than a narrow start
-    (spec 000, section 8)."""
+    """x -> q(z|x), or (x, u) -> q(z|x,u) when it sees labels: a Gaussian of the architecture's family. The
+    log-variance starts near 0, which converges faster than a narrow start (spec 000, section 8)."""
 
-    def __init__(self, architecture: Architecture):
+    def __init__(self, architecture: Architecture, sees_labels: bool = False):
         super().__init__()
-        self.body, _ = architecture.bodies()
+        self.body, _ = architecture.bodies(beside=architecture.labels if sees_labels else 0)
+        self.as_posterior = architecture.as_posterior
 
-    def forward(self, x: Tensor) -> DiagonalNormal:
-        mean, log_variance = self.body(x).chunk(2, -1)
-        return DiagonalNormal(mean, log_variance)
+    def forward(self, x: Tensor, u: Tensor | None = None) -> Posterior:
+        return self.as_posterior(read(self.body, x, u))
 
 
 class Decoder(nn.Module):

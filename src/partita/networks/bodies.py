@@ -1,45 +1,51 @@
 """The layers between an observation and its code, and back: each body is a pair (encoder layers, decoder layers).
 
-An encoder body maps (B, *shape) to (B, width_out); a decoder body maps (B, width_in) to (B, *shape).
+An encoder body maps (B, *shape) to (B, width_out); a decoder body maps (B, width_in) to (B, *shape). With `beside`, the
+encoder takes that many numbers more, labels say, beside the features where x has become flat.
 """
 
 from itertools import pairwise
 from math import prod
 
-from torch import nn
+import torch
+from torch import Tensor, nn
 
 Shape = tuple[int, ...]
 
 
-def linear(shape: Shape, width_out: int, width_in: int) -> tuple[nn.Module, nn.Module]:
+def linear(shape: Shape, width_out: int, width_in: int, *, beside: int = 0) -> tuple[nn.Module, nn.Module]:
     """One affine map each way, the model of the PDisVAE synthetic study."""
     features = prod(shape)
-    encoder = nn.Sequential(nn.Flatten(), nn.Linear(features, width_out))
+    encoder = nn.Sequential(nn.Flatten(), nn.Linear(features + beside, width_out))
     decoder = nn.Sequential(nn.Linear(width_in, features), nn.Unflatten(1, shape))
     return encoder, decoder
 
 
-def mlp(shape: Shape, width_out: int, width_in: int, *, hidden: Shape = (256, 256)) -> tuple[nn.Module, nn.Module]:
+def mlp(
+    shape: Shape, width_out: int, width_in: int, *, beside: int = 0, hidden: Shape = (256, 256)
+) -> tuple[nn.Module, nn.Module]:
     """Fully connected layers with ReLU; the decoder mirrors the encoder."""
     features = prod(shape)
-    encoder = nn.Sequential(nn.Flatten(), *_stack((features, *hidden)), nn.Linear(hidden[-1], width_out))
+    encoder = nn.Sequential(nn.Flatten(), *_stack((features + beside, *hidden)), nn.Linear(hidden[-1], width_out))
     backwards = hidden[::-1]
     decoder = nn.Sequential(*_stack((width_in, *backwards)), nn.Linear(backwards[-1], features), nn.Unflatten(1, shape))
     return encoder, decoder
 
 
-def burgess(shape: Shape, width_out: int, width_in: int) -> tuple[nn.Module, nn.Module]:
+def burgess(shape: Shape, width_out: int, width_in: int, *, beside: int = 0) -> tuple[nn.Module, nn.Module]:
     """Burgess et al. 2018: 32 channels, kernel 4, stride 2 down to 4 x 4, then 256-256; three convolutions for 32
     pixels, four for 64."""
     channels, depth = _image(shape)
     down = [nn.Conv2d(channels if i == 0 else 32, 32, 4, 2, 1) for i in range(depth)]
     up = [nn.ConvTranspose2d(32, 32 if i < depth - 1 else channels, 4, 2, 1) for i in range(depth)]
-    encoder = nn.Sequential(*_with_relu(down), nn.Flatten(), *_stack((512, 256, 256)), nn.Linear(256, width_out))
+    encoder = nn.Sequential(
+        *_with_relu(down), nn.Flatten(), *_stack((512 + beside, 256, 256)), nn.Linear(256, width_out)
+    )
     decoder = nn.Sequential(*_stack((width_in, 256, 256, 512)), nn.Unflatten(1, (32, 4, 4)), *_with_relu(up)[:-1])
     return encoder, decoder
 
 
-def idvae(shape: Shape, width_out: int, width_in: int) -> tuple[nn.Module, nn.Module]:
+def idvae(shape: Shape, width_out: int, width_in: int, *, beside: int = 0) -> tuple[nn.Module, nn.Module]:
     """The architecture of the IDVAE paper (spec 004, section 4), after Locatello et al. 2019: 32-32-64-64 channels."""
     channels, depth = _image(shape)
     inner = [32, 32, 64, 64][-depth:]
@@ -47,13 +53,27 @@ def idvae(shape: Shape, width_out: int, width_in: int) -> tuple[nn.Module, nn.Mo
     down = [nn.Conv2d(a, b, 4, 2, 1) for a, b in pairwise(widths)]
     outward = [64, *([64, 32, 32][-(depth - 1) :]), channels]
     up = [nn.ConvTranspose2d(a, b, 4, 2, 1) for a, b in pairwise(outward)]
-    encoder = nn.Sequential(*_with_relu(down), nn.Flatten(), *_stack((1024, 256)), nn.Linear(256, width_out))
+    encoder = nn.Sequential(*_with_relu(down), nn.Flatten(), *_stack((1024 + beside, 256)), nn.Linear(256, width_out))
     decoder = nn.Sequential(*_stack((width_in, 256, 1024)), nn.Unflatten(1, (64, 4, 4)), *_with_relu(up)[:-1])
     return encoder, decoder
 
 
 BODIES = {"linear": linear, "mlp": mlp, "burgess": burgess, "idvae": idvae}
 IMAGES_ONLY = ("burgess", "idvae")
+
+
+def read(body: nn.Module, x: Tensor, beside: Tensor | None) -> Tensor:
+    """An encoder body's output for x, and for what it takes beside the flattened features."""
+    if beside is None:
+        return body(x)
+    layers = list(body.children())
+    flat = next(i for i, layer in enumerate(layers) if isinstance(layer, nn.Flatten)) + 1
+    for layer in layers[:flat]:
+        x = layer(x)
+    x = torch.cat([x, beside], -1)
+    for layer in layers[flat:]:
+        x = layer(x)
+    return x
 
 
 def _stack(widths: Shape) -> list[nn.Module]:
