@@ -77,7 +77,8 @@ RESULTS: tuple[Column, ...] = (
     ),
     Column(
         "PC − null", DEPENDENCE,
-        "PC beyond its null: the number to compare between methods. 0 means no dependence that the estimate can see.",
+        "PC beyond its null: the number to compare between methods. About 0 or below: no dependence that this estimate "
+        "can see. Where the null itself is several nats it can see little.",
         "lower", _pc_above_null, 2,
     ),
     Column(
