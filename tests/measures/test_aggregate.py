@@ -184,7 +184,7 @@ def test_methods_coincide_where_their_weights_do(case, beta):  # X6 to X9, on on
 
 @given(case=cases)
 @settings(deadline=None, max_examples=25)
-def test_published_and_naive_and_weighted_differ_by_constants_only_where_they_should(case):
+def test_mws_is_naive_plus_constants_and_a_full_batch_is_all_one(case):
     latents = sum(map(len, case["groups"]))
     size = case["batch"] + case["extra"]
     naive, mws = split(case | {"by": "naive"}), split(case | {"by": "mws"})

@@ -12,57 +12,55 @@ import torch
 from torch import Tensor
 
 
-def importance(batch: int, size: int, device: torch.device | None, dtype: torch.dtype) -> Tensor:
+def importance(row: Tensor, column: Tensor, batch: int, size: int, dtype: torch.dtype) -> Tensor:
     """Self 1/N, others (N-1)/(N(M-1)): unbiased for q(z), with the least variance of all unbiased weights.
 
     PDisVAE eq. 4; Esmaeili et al. 2019. With the whole data set in the batch (M = N) every weight is 1/N: exact.
     """
-    others = (size - 1) / (size * max(batch - 1, 1))
-    return _self_and_others(batch, 1 / size, others, device, dtype)
+    others = math.log((size - 1) / (size * (batch - 1))) if batch > 1 else -math.inf
+    return _everywhere(others, row, column, dtype).masked_fill(row == column, -math.log(size))
 
 
-def mss(batch: int, size: int, device: torch.device | None, dtype: torch.dtype) -> Tensor:
+def mss(row: Tensor, column: Tensor, batch: int, size: int, dtype: torch.dtype) -> Tensor:
     """Minibatch stratified sampling as Chen et al. 2018 derive it: unbiased for q(z), a little noisier than importance.
 
     Self 1/N, the next member (cyclically) (N-M+1)/(N(M-1)), the others 1/(M-1). A batch that is the whole data set
     leaves nothing to estimate and gets 1/N everywhere (the formula alone would still favour some members).
     """
     if batch == size:
-        return _self_and_others(batch, 1 / size, 1 / size, device, dtype)
-    row, column = _indices(batch, device)
+        return _everywhere(-math.log(size), row, column, dtype)
     stratum = math.log((size - batch + 1) / (size * (batch - 1)))
-    others = torch.full((batch, batch), -math.log(batch - 1), device=device, dtype=dtype)
+    others = _everywhere(-math.log(batch - 1), row, column, dtype)
     return others.masked_fill((row + 1) % batch == column, stratum).masked_fill(row == column, -math.log(size))
 
 
-def mss_published(batch: int, size: int, device: torch.device | None, dtype: torch.dtype) -> Tensor:
+def mss_published(row: Tensor, column: Tensor, batch: int, size: int, dtype: torch.dtype) -> Tensor:
     """The weights of the public beta-TCVAE code, for comparison only: biased.
 
     Meant to be `mss`, but 1/N stands in column 0 and the stratum weight in column 1 of every row instead of on the
     diagonal and beside it, and row M-2 has the stratum weight in column 0 as well. The self term of nearly every row
     then weighs 1/(M-1) instead of 1/N, so the estimate behaves like `naive`.
     """
-    row, column = _indices(batch, device)
     stratum = math.log((size - batch + 1) / (size * (batch - 1)))
-    others = torch.full((batch, batch), -math.log(batch - 1), device=device, dtype=dtype)
+    others = _everywhere(-math.log(batch - 1), row, column, dtype)
     columns = others.masked_fill(column == 0, -math.log(size)).masked_fill(column == 1, stratum)
     return columns.masked_fill((row == batch - 2) & (column == 0), stratum)
 
 
-def mws(batch: int, size: int, device: torch.device | None, dtype: torch.dtype) -> Tensor:
+def mws(row: Tensor, column: Tensor, batch: int, size: int, dtype: torch.dtype) -> Tensor:
     """Minibatch weighted sampling (Chen et al. 2018, eq. 6): 1/(NM) everywhere; low by about a factor N.
 
     The gradient is that of `naive`; values of TC are higher by (K-1) log N, those of PC by (G-1) log N.
     """
-    return torch.full((batch, batch), -math.log(size * batch), device=device, dtype=dtype)
+    return _everywhere(-math.log(size * batch), row, column, dtype)
 
 
-def naive(batch: int, size: int, device: torch.device | None, dtype: torch.dtype) -> Tensor:
+def naive(row: Tensor, column: Tensor, batch: int, size: int, dtype: torch.dtype) -> Tensor:
     """1/M everywhere, the batch taken for the data set: the self term is too heavy by N/M."""
-    return torch.full((batch, batch), -math.log(batch), device=device, dtype=dtype)
+    return _everywhere(-math.log(batch), row, column, dtype)
 
 
-WEIGHTS: dict[str, Callable[[int, int, torch.device | None, torch.dtype], Tensor]] = {
+WEIGHTS: dict[str, Callable[[Tensor, Tensor, int, int, torch.dtype], Tensor]] = {
     "importance": importance,
     "mss": mss,
     "mss_published": mss_published,
@@ -86,20 +84,24 @@ def check_weights(by: str, batch: int, size: int) -> None:
 
 
 def log_weights(
-    by: str, batch: int, size: int, device: torch.device | str | None = None, dtype: torch.dtype | None = None
+    by: str,
+    batch: int,
+    size: int,
+    device: torch.device | str | None = None,
+    dtype: torch.dtype | None = None,
+    *,
+    rows: tuple[int, int] | None = None,
 ) -> Tensor:
-    """log w_ij of estimator `by` for a batch of M = `batch` out of N = `size` data points, (M, M)."""
+    """log w_ij of estimator `by` for a batch of M = `batch` out of N = `size` data points, (M, M).
+
+    `rows` (first, last + 1) gives those anchors only.
+    """
     check_weights(by, batch, size)
-    where = None if device is None else torch.device(device)
-    return WEIGHTS[by](batch, size, where, dtype or torch.get_default_dtype())
+    first, end = rows or (0, batch)
+    row = torch.arange(first, end, device=device).unsqueeze(1)
+    column = torch.arange(batch, device=device).unsqueeze(0)
+    return WEIGHTS[by](row, column, batch, size, dtype or torch.get_default_dtype())
 
 
-def _self_and_others(batch: int, own: float, others: float, device: torch.device | None, dtype: torch.dtype) -> Tensor:
-    row, column = _indices(batch, device)
-    everywhere = torch.full((batch, batch), math.log(others) if others > 0 else -math.inf, device=device, dtype=dtype)
-    return everywhere.masked_fill(row == column, math.log(own))
-
-
-def _indices(batch: int, device: torch.device | None) -> tuple[Tensor, Tensor]:
-    index = torch.arange(batch, device=device)
-    return index.unsqueeze(1), index.unsqueeze(0)
+def _everywhere(value: float, row: Tensor, column: Tensor, dtype: torch.dtype) -> Tensor:
+    return torch.full((row.shape[0], column.shape[1]), value, device=row.device, dtype=dtype)

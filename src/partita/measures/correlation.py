@@ -1,0 +1,257 @@
+"""Correlation between the latents of an aggregated posterior, exactly or from a minibatch, and its null."""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from partita.distributions import DiagonalNormal, Groups, as_groups, standard_normal_log_prob_each
+from partita.kernels import log_mixture
+from partita.measures.arrays import as_matrix
+from partita.measures.gaussian import gaussian_tc
+from partita.measures.weights import WEIGHTS, check_weights, log_weights
+
+__all__ = ["Correlation", "NullCorrelation", "UninformativeEstimate", "correlation", "gaussian_tc", "null_correlation"]
+
+# Elements of the largest temporary of a minibatch estimate (anchors x batch x latents).
+AT_ONCE = 2**22
+QUANTITIES = ("mi", "tc", "pc", "within_tc", "dim_kl", "kl")
+MOST_LOG_VARIANCE = 600.0
+
+_told: set[str] = set()
+
+
+class UninformativeEstimate(UserWarning):
+    """A minibatch estimate of TC or PC that would read the same whatever the truth."""
+
+
+@dataclass(frozen=True)
+class Correlation:
+    """The parts of E KL(q(z|n) || p(z)) in nats, p standard normal, each a mean over the rows.
+
+    `mi` = I(z; n), `tc` and `pc` the correlation between latents and between groups, `within_tc` that inside groups,
+    `dim_kl` the sum over latents of KL(q(z_k) || p(z_k)), `kl` the whole, sampled at the same z: `tc = pc + within_tc`
+    and `mi + tc + dim_kl = kl` to rounding. `within` holds the total correlation inside each group, `log_qz` log q(z_i)
+    for each row. `by` says which estimator, `size` is N, the number of data points stood for, `batch` the rows used.
+    """
+
+    mi: float
+    tc: float
+    pc: float
+    within_tc: float
+    dim_kl: float
+    kl: float
+    within: np.ndarray = field(repr=False)
+    log_qz: np.ndarray = field(repr=False)
+    by: str
+    size: int
+    batch: int
+    groups: Groups
+
+
+@dataclass(frozen=True)
+class NullCorrelation:
+    """What an estimate reads when the groups are independent and every marginal is kept.
+
+    `values[name]` holds one number a permutation for each of mi, tc, pc, within_tc, dim_kl, kl; `mean[name]` and
+    `sd[name]` summarise them, and `.pc`, `.tc` and so on are those means. Compare with `pc - null.pc`.
+    """
+
+    mi: float
+    tc: float
+    pc: float
+    within_tc: float
+    dim_kl: float
+    kl: float
+    mean: dict[str, float] = field(repr=False)
+    sd: dict[str, float] = field(repr=False)
+    values: dict[str, np.ndarray] = field(repr=False)
+    by: str
+    size: int
+    batch: int
+    groups: Groups
+
+
+def correlation(
+    z: Any, mean: Any, log_variance: Any, *, groups: Sequence | None = None, by: str = "exact", size: int | None = None
+) -> Correlation:
+    """How dependent the latents of an aggregated posterior are, and how the KL splits (Chen et al. 2018, eq. 2).
+
+    `z`, `mean`, `log_variance` are (n, K), row i of z drawn from posterior i; `groups` None takes every latent by
+    itself, so that pc = tc. `by="exact"` takes the n posteriors for the whole data set and sums over all of them,
+    streaming: float64 up to 2e11 pairs times latents on a CPU (2e10 on a GPU), beyond that float32 with an error below
+    1e-5 nats, checked on 64 rows. The other names are minibatch estimators (`measures.weights`), in float64, for n rows
+    out of `size`; None means that the rows are all there are. Their log q is biased downward, TC and PC mostly upward:
+    where the batch cannot resolve the joint density, `UninformativeEstimate` is warned, once.
+    """
+    z, mean, log_variance = _posteriors(z, mean, log_variance)
+    parts = as_groups(groups, z.shape[1])
+    size = _checked_size(by, size, len(z))
+    return _summed_up(DiagonalNormal(mean, log_variance), z, parts, by, size)
+
+
+def null_correlation(
+    z: Any,
+    mean: Any,
+    log_variance: Any,
+    *,
+    groups: Sequence | None = None,
+    by: str = "exact",
+    size: int | None = None,
+    draws: int = 10,
+    seed: int = 0,
+) -> NullCorrelation:
+    """The same estimate after permuting the rows of (z, mean, log_variance) together, independently for each group.
+
+    Every group keeps its own density and the groups become independent: what is left of PC is the estimator's floor at
+    this width and size. With `groups=None` single latents are permuted, and the floor is that of TC.
+    """
+    z, mean, log_variance = _posteriors(z, mean, log_variance)
+    parts = as_groups(groups, z.shape[1])
+    size = _checked_size(by, size, len(z))
+    for name, number, least in (("draws", draws, 1), ("seed", seed, 0)):
+        if isinstance(number, bool) or not isinstance(number, Integral) or number < least:
+            raise ValueError(f"{name} must be a whole number of at least {least}, got {number!r}")
+    rng = np.random.default_rng(int(seed))
+    found = _summed_up(DiagonalNormal(mean, log_variance), z, parts, by, size)
+    draw = _permuted_exactly if by == "exact" else _permuted
+    rows = [draw(found, DiagonalNormal(mean, log_variance), z, rng) for _ in range(draws)]
+    values = {name: np.array([getattr(row, name) for row in rows]) for name in QUANTITIES}
+    means = {name: float(column.mean()) for name, column in values.items()}
+    sds = {name: float(column.std(ddof=1)) if draws > 1 else 0.0 for name, column in values.items()}
+    return NullCorrelation(**means, mean=means, sd=sds, values=values, by=by, size=size, batch=len(z), groups=parts)
+
+
+def _summed_up(q: DiagonalNormal, z: Tensor, groups: Groups, by: str, size: int) -> Correlation:
+    latents = z.shape[1]
+    joint, singles = tuple(range(latents)), [(k,) for k in range(latents)]
+    logs = _log_q(q, z, [joint, *groups, *singles], by, size)
+    log_qz, in_groups, each = logs[:, 0], logs[:, 1 : 1 + len(groups)], logs[:, 1 + len(groups) :]
+    own, prior = q.log_prob_each(z), standard_normal_log_prob_each(z)
+    within = (in_groups - torch.stack([each[:, list(group)].sum(1) for group in groups], 1)).mean(0)
+    if by != "exact":
+        _warn_if_unresolved(own, log_qz, each, by, size)
+    return Correlation(
+        mi=(own.sum(1) - log_qz).mean().item(),
+        tc=(log_qz - each.sum(1)).mean().item(),
+        pc=(log_qz - in_groups.sum(1)).mean().item(),
+        within_tc=within.sum().item(),
+        dim_kl=(each - prior).sum(1).mean().item(),
+        kl=(own - prior).sum(1).mean().item(),
+        within=within.cpu().numpy(),
+        log_qz=log_qz.cpu().numpy(),
+        by=by,
+        size=size,
+        batch=len(z),
+        groups=groups,
+    )
+
+
+def _log_q(q: DiagonalNormal, z: Tensor, blocks: Sequence[tuple[int, ...]], by: str, size: int) -> Tensor:
+    if by == "exact":
+        return log_mixture(z, q.mean, q.log_variance, blocks, own=torch.arange(len(z), device=z.device))
+    distinct = list(dict.fromkeys(tuple(sorted(block)) for block in blocks))
+    step = max(1, AT_ONCE // z.numel())
+    found = []
+    for first in range(0, len(z), step):
+        end = min(first + step, len(z))
+        weights = log_weights(by, len(z), size, z.device, z.dtype, rows=(first, end))
+        each = [q.pairwise(z[first:end], (k,)) for k in range(z.shape[1])]
+        pairs = (sum((each[k] for k in block), weights) for block in distinct)
+        found.append(torch.stack([torch.logsumexp(pair, 1) for pair in pairs], 1))
+    logs = torch.cat(found)
+    return logs[:, [distinct.index(tuple(sorted(block))) for block in blocks]]
+
+
+def _permute(values: Tensor, groups: Groups, orders: Sequence[np.ndarray]) -> Tensor:
+    moved = values.clone()
+    for group, order in zip(groups, orders):
+        columns = list(group)
+        moved[:, columns] = values[:, columns][torch.as_tensor(order, device=values.device)]
+    return moved
+
+
+def _permuted(found: Correlation, q: DiagonalNormal, z: Tensor, rng: np.random.Generator) -> Correlation:
+    orders = [rng.permutation(len(z)) for _ in found.groups]
+    mean, log_variance = (_permute(t, found.groups, orders) for t in (q.mean, q.log_variance))
+    moved = DiagonalNormal(mean, log_variance)
+    return _summed_up(moved, _permute(z, found.groups, orders), found.groups, found.by, found.size)
+
+
+def _permuted_exactly(found: Correlation, q: DiagonalNormal, z: Tensor, rng: np.random.Generator) -> Correlation:
+    """Only log q(z) changes: a permutation keeps the set of posteriors of every group, and so its density."""
+    orders = [rng.permutation(len(z)) for _ in found.groups]
+    mean, log_variance = (_permute(t, found.groups, orders) for t in (q.mean, q.log_variance))
+    moved = DiagonalNormal(mean, log_variance)
+    joint = _log_q(moved, _permute(z, found.groups, orders), [tuple(range(z.shape[1]))], "exact", found.size)[:, 0]
+    change = joint.mean().item() - found.log_qz.mean().item()
+    return replace(found, mi=found.mi - change, tc=found.tc + change, pc=found.pc + change, log_qz=joint.cpu().numpy())
+
+
+def _warn_if_unresolved(own: Tensor, log_qz: Tensor, each: Tensor, by: str, size: int) -> None:
+    """Warn once where more than half of q(z_i) is its own term: TC then reads sum_k I_k - log 1/w_ii, come what may."""
+    batch, latents = own.shape
+    if latents < 2 or batch == size or "unresolved" in _told:
+        return
+    self_weight = log_weights(by, batch, size, own.device, own.dtype, rows=(batch - 1, batch))[0, -1]
+    share = torch.exp(self_weight + own.sum(1) - log_qz).mean().item()
+    if share <= 0.5:
+        return
+    _told.add("unresolved")
+    information = (own - each).sum(1).mean().item()
+    warnings.warn(
+        f"{by} estimate from {batch} of {size} points: {share:.0%} of q(z) is each point's own posterior, so TC reads "
+        f"sum_k I(z_k; n) - log(1/w_ii) = {information:.2f} - {-self_weight.item():.2f} nats whatever the truth; "
+        "use by='exact' on more points, or compare with null_correlation",
+        UninformativeEstimate,
+        stacklevel=4,
+    )
+
+
+def _checked_size(by: str, size: int | None, batch: int) -> int:
+    if size is not None and (isinstance(size, bool) or not isinstance(size, Integral) or size < 1):
+        raise ValueError(f"size must be the number of data points, a whole number, got {size!r}")
+    if by == "exact":
+        if size is not None and size != batch:
+            raise ValueError(f"by='exact' takes the {batch} rows for the whole data set: leave size out, got {size}")
+        return batch
+    if by not in WEIGHTS:
+        near = get_close_matches(str(by), ["exact", *WEIGHTS], n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise ValueError(f"unknown estimator {by!r}: choose from exact, {', '.join(WEIGHTS)}{hint}")
+    size = batch if size is None else int(size)
+    check_weights(by, batch, size)
+    return size
+
+
+def _posteriors(z: Any, mean: Any, log_variance: Any) -> tuple[Tensor, Tensor, Tensor]:
+    names = ("z", "mean", "log_variance")
+    tensors = [_as_tensor(values, name) for values, name in zip((z, mean, log_variance), names)]
+    shapes = [tuple(t.shape) for t in tensors]
+    if len(set(shapes)) > 1:
+        raise ValueError(
+            f"z, mean and log_variance must have one shape (n, latents), got {shapes[0]}, {shapes[1]}, {shapes[2]}"
+        )
+    if shapes[0][0] < 2:
+        raise ValueError("an aggregated posterior needs at least 2 rows, got 1")
+    if tensors[2].abs().max() > MOST_LOG_VARIANCE:
+        raise ValueError(
+            f"log_variance goes beyond +-{MOST_LOG_VARIANCE:.0f}: it is the natural logarithm of the variance"
+        )
+    device = tensors[0].device
+    return tensors[0], tensors[1].to(device), tensors[2].to(device)
+
+
+def _as_tensor(values: Any, name: str) -> Tensor:
+    if not isinstance(values, Tensor) or values.device.type != "cuda" or values.ndim != 2 or not values.numel():
+        return torch.from_numpy(np.require(as_matrix(values, name), requirements=["C", "W"]))
+    values = values.detach().to(torch.float64)
+    if not bool(torch.isfinite(values).all()):
+        as_matrix(values, name)
+    return values
