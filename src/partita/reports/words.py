@@ -42,8 +42,8 @@ def results_caption(settings: Sequence[Setting], records: Sequence[Record]) -> s
         by = " and ".join(sorted({str(found.get("by")) for found in correlations}))
         text += (
             f"; PC and TC with the {by} estimator over the posteriors of {_counts(correlations)} rows, one draw each, "
-            "with the permutation null beside them. Compare PC − null; where the null itself is several nats, the posteriors "
-            "are too narrow for so few rows, and the difference hides dependence rather than showing its absence"
+            "with the permutation null beside them. Compare PC − null; where the null itself is several nats, the "
+            "posteriors are too narrow for so few rows, and dependence stays hidden"
         )
     text += "."
     if any(record.alignment for record in records):
