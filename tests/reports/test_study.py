@@ -84,7 +84,12 @@ def test_seed_words():
 def test_every_objective_can_be_set_in_print(method):
     printed = str(typeset(equation(RECIPES[method])))
     assert "log p(x|z)" in printed
-    assert not any(name in printed for name in ("beta", "gamma", "alpha", "||", "*", "_"))
+    assert not any(sign in printed for sign in ("beta", "gamma", "alpha", "eta", "lambda", "||", "*", "_", "^", "!="))
+
+
+def test_subscripts_powers_and_letters():
+    printed = typeset("(beta - 1) * sum_{i!=j} C_ij^2 + eta * <b> + lambda_od")
+    assert printed == ("(β − 1) · ∑<sub>i≠j</sub> C<sub>ij</sub><sup>2</sup> + η · &lt;b&gt; + λ<sub>od</sub>")
 
 
 def test_docstrings_keep_their_code_and_stress_and_lose_their_tags():

@@ -18,13 +18,26 @@ QUANTITIES = {
     "tc": "total correlation TC",
     "pc": "partial correlation PC, between groups",
     "within_tc": "total correlation inside groups",
+    "posterior_variance": "posterior variance, summed over latents",
+    "off_diagonal": "squared covariances between latents",
+    "diagonal": "squared distance of variances to 1",
+    "cross_entropy": "cross-entropy of the discriminator",
 }
+WITHOUT_UNIT = ("posterior_variance", "off_diagonal", "diagonal")
 
 
 def quantities_of(settings: Sequence[Setting]) -> list[str]:
     """Every logged quantity of any run, the well-known ones first."""
     names = {name for setting in settings for record in setting.records for name in record.history if name != "step"}
     return [name for name in QUANTITIES if name in names] + sorted(names - set(QUANTITIES))
+
+
+def unit_of(quantity: str) -> str:
+    """Losses and information are nats; a quantity we do not know has no unit we could state."""
+    if quantity in WITHOUT_UNIT:
+        return "mean over observations"
+    known = quantity in QUANTITIES or quantity.endswith("_loss")
+    return "nats per observation" if known else "value as logged"
 
 
 def line_style(position: int) -> tuple[str, str]:
@@ -60,7 +73,7 @@ def learning_curve(settings: Sequence[Setting], quantity: str) -> Figure:
     _fit(axes, late)
     for step, value, colour in ends:  # one that left the frame is marked where it left
         axes.plot(step, np.clip(value, *axes.get_ylim()), "x", color=colour, markersize=6, clip_on=False)
-    axes.set(title=QUANTITIES.get(quantity, plain(quantity)), xlabel="training step", ylabel="nats per observation")
+    axes.set(title=QUANTITIES.get(quantity, plain(quantity)), xlabel="training step", ylabel=unit_of(quantity))
     axes.locator_params(axis="x", nbins=5)
     return figure
 

@@ -86,9 +86,14 @@ def prose(text: str) -> Markup:
     return Markup(re.sub(r"\*\*(.+?)\*\*", r"<strong>\1</strong>", re.sub(r"`(.+?)`", r"<code>\1</code>", html)))
 
 
+GREEK = {"alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "eta": "η", "lambda": "λ", "rho": "ρ", "sum": "∑"}
+SIGNS = {"||": "‖", " * ": " · ", "!=": "≠", "-": "−"}
+
+
 def typeset(text: str) -> Markup:
-    """An objective with the letters and signs of print."""
-    printed = {"alpha": "α", "beta": "β", "gamma": "γ", "||": "‖", " * ": " · ", "sum_": "∑_", "-": "−"}
-    for name, sign in printed.items():
+    """An objective with the letters, signs, subscripts and powers of print."""
+    text = re.sub(rf"(?<![a-z])({'|'.join(GREEK)})(?![a-z])", lambda found: GREEK[found[1]], text)
+    for name, sign in SIGNS.items():
         text = text.replace(name, sign)
-    return Markup(re.sub(r"_([a-z])", r"<sub>\1</sub>", str(escape(text))))
+    html = re.sub(r"_(?:\{(.+?)\}|([A-Za-z0-9]+))", r"<sub>\1\2</sub>", str(escape(text)))
+    return Markup(re.sub(r"\^([A-Za-z0-9]+)", r"<sup>\1</sup>", html))
