@@ -43,12 +43,10 @@ def main() -> None:
 
 def _explained(error: Exception) -> tuple[str, int]:
     """One line and an exit status for what a person can mend; anything else is our bug and keeps its traceback."""
-    import click
-
-    if isinstance(error, click.exceptions.Abort):
+    if isinstance(error, typer.Abort):
         return "interrupted", 130
-    if isinstance(error, click.exceptions.ClickException):
-        return error.format_message(), 2
+    if hasattr(error, "format_message"):  # a usage error of the command-line library, whichever click it brings
+        return error.format_message(), 2  # type: ignore[attr-defined]
     if type(error).__name__ == "Interrupted":  # partita.training.Interrupted, without loading torch to say so
         return f"{error}; the same command goes on from here", 130
     if isinstance(error, OSError) and error.strerror and not str(error.args[0]).startswith("partita"):

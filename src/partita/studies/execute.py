@@ -12,6 +12,7 @@ from partita.studies.plan import MODELS_AT_ONCE, ensembles
 from partita.studies.run import Run
 from partita.studies.store import Store
 from partita.training import Ensemble, History, fit, interruptible
+from partita.training.device import worth_compiling
 from partita.training.fit import SECONDS_BETWEEN_CHECKPOINTS
 
 log = logging.getLogger("partita")
@@ -78,6 +79,7 @@ def _train_ensemble(
         x_scale=dataset.x_scale,
         batch_size=runs[0].batch_size,
         device=device,
+        compiled=worth_compiling(steps, device),
     )
 
     def begin(history: History) -> None:

@@ -1,6 +1,13 @@
-"""Where to compute."""
+"""Where to compute, and whether to compile for it."""
+
+import os
+import shutil
+from importlib.util import find_spec
 
 import torch
+
+# Compiling takes about a minute and then saves half of each step or more.
+STEPS_WORTH_COMPILING = 20000
 
 
 def choose_device(name: str = "auto") -> torch.device:
@@ -19,3 +26,12 @@ def choose_device(name: str = "auto") -> torch.device:
         if (device.index or 0) >= torch.cuda.device_count():
             raise ValueError(f"device {name!r} was asked for, but there are {torch.cuda.device_count()} GPUs")
     return device
+
+
+def worth_compiling(steps: int, device: torch.device) -> bool:
+    """Whether a run of this length should be compiled here: a fixed rule, so that a resumed run does as it did."""
+    if steps < STEPS_WORTH_COMPILING:
+        return False
+    if device.type == "cuda":
+        return find_spec("triton") is not None
+    return shutil.which(os.environ.get("CXX", "g++")) is not None

@@ -1,0 +1,185 @@
+import json
+import os
+import signal
+import subprocess
+import time
+
+import numpy as np
+import pytest
+
+from .conftest import COMMAND
+
+
+def refused(ended, *words):
+    """Exit 2, one line on stderr that says what, no traceback, nothing on stdout."""
+    assert ended.returncode == 2, ended.stderr
+    assert ended.stderr.count("\n") == 1, ended.stderr
+    assert "Traceback" not in ended.stderr
+    for word in words:
+        assert word in ended.stderr, ended.stderr
+    return True
+
+
+def test_listings(partita):
+    for command in ("methods", "data", "metrics"):
+        assert partita(command).returncode == 0
+        rows = json.loads(partita(command, "--json").stdout)
+        assert all(row["name"] and row["summary"] for row in rows)
+
+
+def test_methods_show_their_objective(partita):
+    assert "+ beta * PC(z)" in partita("methods").stdout
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    """A small study made by the command: two methods, two seeds, two weights."""
+    out = tmp_path_factory.mktemp("study") / "runs"
+    words = ["train", "pdisvae", "--data", "groups:size=300", "--groups", "2,2,2", "--steps", "60", "--seeds", "0:2"]
+    ended = subprocess.run([*COMMAND, *words, "--beta", "1,4", "--out", str(out)], capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr
+    assert "4 of 4 runs" in ended.stdout
+    return out
+
+
+def test_a_study_has_a_folder_a_run_and_nothing_left_over(study):
+    folders = list((study / "runs").iterdir())
+    assert len(folders) == 4
+    for folder in folders:
+        assert {path.name for path in folder.iterdir()} >= {
+            "run.json",
+            "history.jsonl",
+            "weights.safetensors",
+            "result.json",
+        }
+        rows = [json.loads(line) for line in (folder / "history.jsonl").read_text().splitlines()]
+        assert rows[-1]["step"] == 60
+        assert set(rows[0]) == {"step", "loss", "recon", "kl", "pc"}
+    assert not list(study.glob("ensembles/*"))
+
+
+def test_asking_twice_trains_once(study, partita):
+    before = {path: path.stat().st_mtime_ns for path in study.rglob("weights.safetensors")}
+    words = ["train", "pdisvae", "--data", "groups:size=300", "--groups", "2,2,2", "--steps", "60", "--seeds", "0:2"]
+    assert partita(*words, "--beta", "1,4", "--out", str(study)).returncode == 0
+    assert {path: path.stat().st_mtime_ns for path in study.rglob("weights.safetensors")} == before
+
+
+def test_evaluate_as_json_prints_one_document(study, partita):
+    ended = partita("evaluate", str(study), "--json")
+    assert ended.returncode == 0, ended.stderr
+    runs = json.loads(ended.stdout)["runs"]
+    assert len(runs) == 4
+    for run in runs:
+        assert 0 <= run["alignment"]["r2"] <= 1
+        assert run["correlation"]["n"] == 300
+        assert run["correlation"]["null"]["pc"]["mean"] > 0
+        assert run["correlation"]["tc"] == pytest.approx(run["correlation"]["pc"] + run["correlation"]["within_tc"])
+
+
+def test_evaluate_prints_a_table(study, partita):
+    said = partita("evaluate", str(study)).stdout
+    for words in ("2 seeds", "PC null", "recon R2", "exact aggregated posterior of 300 rows"):
+        assert words in said
+
+
+def test_report_writes_one_page(study, partita, tmp_path):
+    partita("evaluate", str(study))
+    ended = partita("report", str(study), "--out", str(tmp_path / "page.html"))
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.strip() == str(tmp_path / "page.html")
+    assert "<html" in (tmp_path / "page.html").read_text()
+
+
+def test_a_users_own_array(partita, tmp_path):
+    np.save(tmp_path / "mine.npy", np.random.default_rng(0).normal(size=(80, 5)))
+    assert partita("train", "vae", "--data", "mine.npy", "--latents", "2", "--steps", "10").returncode == 0
+    assert partita("evaluate", "runs").returncode == 0
+    np.save(tmp_path / "mine.npy", np.zeros((80, 5)))
+    assert refused(partita("evaluate", "runs"), "mine.npy", "changed")
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["train", "pdisva", "--data", "groups"], ["did you mean 'pdisvae'"]),
+        (["train", "pdisvae", "--data", "grops"], ["did you mean 'groups'"]),
+        (["train", "pdisvae"], ["--data"]),
+        (["train", "pdisvae", "--data", "groups", "--bta", "4"], ["did you mean 'beta'"]),
+        (["train", "pdisvae", "--data", "groups", "--beta", "four"], ["--beta four", "number"]),
+        (["train", "pdisvae", "--data", "groups", "--beta", "-1"], ["beta must be"]),
+        (["train", "pdisvae", "--data", "groups", "--beta"], ["needs a value"]),
+        (["train", "pdisvae", "--data", "groups", "--groups", "2,2", "--latents", "6"], ["add up to 4"]),
+        (["train", "pdisvae", "--data", "groups", "--groups", "[[0,1],[1,2]]", "--latents", "3"], ["latent 1"]),
+        (["train", "pdisvae", "--data", "groups", "--groups", "two"], ["--groups two"]),
+        (["train", "pdisvae", "--data", "groups", "--seeds", "5:5"], ["at least one seed"]),
+        (["train", "pdisvae", "--data", "groups", "--steps", "0"], ["steps must be"]),
+        (["train", "pdisvae", "--data", "groups", "--steps", "many"], ["many"]),
+        (["train", "pdisvae", "--data", "groups", "--by", "exactly"], ["exactly"]),
+        (["train", "pdisvae", "--data", "groups", "--device", "cuda:99"], ["cuda"]),
+        (["train", "pdisvae", "--data", "groups", "--likelihood", "poisson"], ["poisson"]),
+        (["train", "pdisvae", "--data", "groups", "--network", "burgess"], ["32 x 32"]),
+        (["train", "pdisvae", "--data", "nowhere.npy"], ["nowhere.npy"]),
+        (["train", "pdisvae", "--data", "groups:colour=red"], ["colour"]),
+        (["train", "pdisvae", "--data", "groups", "--out", "/proc/here"], ["/proc/here"]),
+        (["evaluate", "nothing"], ["nothing", "holds no runs"]),
+        (["report", "nothing"], ["nothing", "holds no runs"]),
+        (["sing"], ["sing"]),
+    ],
+    ids=lambda value: " ".join(value[-2:]) if isinstance(value, list) else None,
+)
+def test_bad_input_is_one_line_and_leaves_nothing(partita, tmp_path, words, expected):
+    assert refused(partita(*words), *expected)
+    assert not list(tmp_path.rglob("run.json"))
+
+
+@pytest.mark.parametrize("content", [b"", b"garbage", b"\x93NUMPY\x01\x00"], ids=["empty", "garbage", "cut short"])
+def test_a_damaged_data_file_is_named(partita, tmp_path, content):
+    (tmp_path / "bad.npy").write_bytes(content)
+    assert refused(partita("train", "vae", "--data", "bad.npy"), "bad.npy")
+
+
+@pytest.mark.parametrize(
+    ("array", "word"),
+    [(np.zeros((0, 3)), "empty"), (np.full((5, 2), np.nan), "NaN"), (np.zeros((1, 3)), "row")],
+    ids=["empty", "nan", "one row"],
+)
+def test_unusable_arrays_are_named(partita, tmp_path, array, word):
+    np.save(tmp_path / "odd.npy", array)
+    assert refused(partita("train", "vae", "--data", "odd.npy"), "odd", word)
+
+
+def test_a_full_disk_is_one_line(partita):
+    """Every write past 2000 bytes fails, as on a full disk."""
+    import resource
+
+    def small_files():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
+
+    ended = partita("train", "vae", "--data", "groups:size=100", "--steps", "5", preexec_fn=small_files)
+    assert refused(ended)
+
+
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted_and_continued_ends_in_the_same_bytes(partita, tmp_path, sign):
+    words = ["train", "pdisvae", "--data", "groups:size=400", "--steps", "600", "--seeds", "0:2", "--device", "cpu"]
+    assert partita(*words, "--out", "straight").returncode == 0
+    process = subprocess.Popen(
+        [*COMMAND, *words, "--out", "stopped"], cwd=tmp_path, stderr=subprocess.PIPE, text=True,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+    )  # fmt: skip
+    log = tmp_path / "stopped" / "runs"
+    deadline = time.monotonic() + 120
+    while not [path for path in log.glob("*/history.jsonl") if path.stat().st_size] and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.send_signal(sign)
+    assert process.wait(60) == 130
+    assert "the same command goes on" in process.stderr.read()
+    assert partita(*words, "--out", "stopped").returncode == 0
+
+    def weights(out):
+        return {p.parent.name: p.read_bytes() for p in (tmp_path / out).glob("runs/*/weights.safetensors")}
+
+    assert len(weights("straight")) == 2
+    assert weights("stopped") == weights("straight")
