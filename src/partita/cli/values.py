@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from inspect import Parameter
 from typing import Any
 
 
@@ -50,7 +51,7 @@ def parse_options(arguments: Sequence[str], method: str) -> dict[str, list[Any]]
             if not rest:
                 raise ValueError(f"--{name} needs a value")
             value = rest.pop(0)
-        options[name] = [_typed(piece, own[name].default, name) for piece in value.split(",")]
+        options[name] = [_typed(piece, own[name], name) for piece in value.split(",")]
     return options
 
 
@@ -71,7 +72,12 @@ def parse_data(text: str) -> tuple[str, dict[str, Any]]:
     return name, options
 
 
-def _typed(text: str, default: Any, name: str) -> Any:
+def _typed(text: str, parameter: Parameter, name: str) -> Any:
+    default = parameter.default
+    if parameter.annotation == float | None:  # none is the method's own choice, often made from its other numbers
+        if text.lower() == "none":
+            return None
+        default = 0.0
     kind = type(default) if isinstance(default, int | float) else str
     try:
         return kind(text)

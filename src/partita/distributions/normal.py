@@ -21,6 +21,20 @@ class DiagonalNormal:
     mean: Tensor
     log_variance: Tensor
 
+    @property
+    def marginals(self) -> "DiagonalNormal":
+        """The product of the single latents' densities: this posterior itself."""
+        return self
+
+    @property
+    def covariance(self) -> Tensor:
+        return torch.diag_embed(torch.exp(self.log_variance))
+
+    @property
+    def conditional_tc(self) -> Tensor:
+        """KL(q(z|n) || prod_k q(z_k|n)) = 0, (B,)."""
+        return torch.zeros_like(self.mean[..., 0])
+
     def sample(self, noise: Tensor) -> Tensor:
         """z = mean + sd * noise: the randomness comes from outside."""
         return self.mean + torch.exp(0.5 * self.log_variance) * noise
@@ -45,6 +59,10 @@ class DiagonalNormal:
         ratio = torch.exp(self.log_variance - other.log_variance)
         distance = (self.mean - other.mean).square() * torch.exp(-other.log_variance)
         return 0.5 * (distance + ratio - 1 - self.log_variance + other.log_variance)
+
+    def kl_to(self, other: "DiagonalNormal | None" = None) -> Tensor:
+        """KL(self || other), (B,); `other` None is the standard normal."""
+        return self.kl_each(other).sum(-1)
 
     def pairwise(self, z: Tensor, block: Block, *, form: str = "matrix") -> Tensor:
         """log q(z_{i,S} | n_j) for every z_i against every density j, (len(z), B).
@@ -82,21 +100,21 @@ class DiagonalNormal:
         precision = torch.exp(-log_variance)
         scaled = mean * precision
         constant = -0.5 * (log_variance + LOG_2PI + mean * scaled)
-        own = _by_block(each, blocks).sum(-1)
+        own = by_block(each, blocks).sum(-1)
         ones = torch.ones_like(own).unsqueeze(-1)
-        left = torch.cat([_by_block(-0.5 * z.square(), blocks), _by_block(z, blocks), ones, -own.unsqueeze(-1)], -1)
-        offset = _by_block(constant, blocks).sum(-1, keepdim=True)
-        right = torch.cat([_by_block(precision, blocks), _by_block(scaled, blocks), offset, ones], -1)
-        return own, _widened(left) @ _widened(right).transpose(-1, -2)
+        left = torch.cat([by_block(-0.5 * z.square(), blocks), by_block(z, blocks), ones, -own.unsqueeze(-1)], -1)
+        offset = by_block(constant, blocks).sum(-1, keepdim=True)
+        right = torch.cat([by_block(precision, blocks), by_block(scaled, blocks), offset, ones], -1)
+        return own, widened(left) @ widened(right).transpose(-1, -2)
 
 
-def _widened(features: Tensor) -> Tensor:
+def widened(features: Tensor) -> Tensor:
     """Zero columns up to a multiple of 16, on the CPU: the backward products then take a path several times faster."""
     short = -features.shape[-1] % 16
     return pad(features, (0, short)) if short and features.device.type == "cpu" else features
 
 
-def _by_block(values: Tensor, blocks: Sequence[Block]) -> Tensor:
+def by_block(values: Tensor, blocks: Sequence[Block]) -> Tensor:
     """(B, K) -> (blocks, B, size): the columns of each block, all of one size."""
     order = [k for block in blocks for k in block]
     if order != list(range(values.shape[-1])):

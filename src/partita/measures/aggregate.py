@@ -5,14 +5,14 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from partita.distributions import DiagonalNormal, as_groups, standard_normal_log_prob_each
+from partita.distributions import Posterior, as_groups, standard_normal_log_prob_each
 from partita.measures.weights import log_weights
 
 Block = tuple[int, ...]
 
 
 def aggregate(
-    q: DiagonalNormal, z: Tensor, blocks: Sequence[Sequence[int]], *, by: str, size: int, form: str = "matrix"
+    q: Posterior, z: Tensor, blocks: Sequence[Sequence[int]], *, by: str, size: int, form: str = "matrix"
 ) -> Tensor:
     """log q(z_{i,S}) for each anchor i and block S, (M, len(blocks)), by the minibatch estimator `by`.
 
@@ -29,7 +29,7 @@ def aggregate(
 
 
 def decompose(
-    q: DiagonalNormal,
+    q: Posterior,
     z: Tensor,
     groups: Sequence | None,
     *,
@@ -51,22 +51,22 @@ def decompose(
     singles = [(k,) for k in range(latents)]
     log_q = aggregate(q, z, [tuple(range(latents)), *parts, *singles], by=by, size=size, form=form)
     joint, in_groups, each = log_q[..., 0], log_q[..., 1 : 1 + len(parts)], log_q[..., 1 + len(parts) :]
-    own, prior = q.log_prob_each(z), prior_log_prob_each(z)
+    prior = prior_log_prob_each(z)
     within = in_groups - _sum_by_group(each, parts)
     each_sum, groups_sum = each.sum(-1), in_groups.sum(-1)
     return {
-        "mi": (own.sum(-1) - joint).mean(-1),
+        "mi": (q.log_prob(z) - joint).mean(-1),
         "tc": (joint - each_sum).mean(-1),
         "pc": (joint - groups_sum).mean(-1),
         "within_tc": within.sum(-1).mean(-1),
         "dim_kl": (each - prior).sum(-1).mean(-1),
         "within": within.mean(-2),
-        "group_mi": (_sum_by_group(own, parts) - in_groups).mean(-2),
+        "group_mi": (q.log_prob_blocks(z, parts) - in_groups).mean(-2),
         "group_kl": (in_groups - _sum_by_group(prior, parts)).mean(-2),
     }
 
 
-def _by_ratios(q: DiagonalNormal, z: Tensor, blocks: Sequence[Block], weights: Tensor) -> dict[Block, Tensor]:
+def _by_ratios(q: Posterior, z: Tensor, blocks: Sequence[Block], weights: Tensor) -> dict[Block, Tensor]:
     """log q(z_i | n_i) + log[w_ii + sum_{j != i} w_ij q(z_i | n_j) / q(z_i | n_i)], blocks of one size at a time.
 
     The self term enters exactly, not through the matrix product: its rounding, times w_ij / w_ii = N/M, would swamp the
@@ -84,7 +84,7 @@ def _by_ratios(q: DiagonalNormal, z: Tensor, blocks: Sequence[Block], weights: T
     return log_q
 
 
-def _by_differences(q: DiagonalNormal, z: Tensor, blocks: Sequence[Block], weights: Tensor) -> dict[Block, Tensor]:
+def _by_differences(q: Posterior, z: Tensor, blocks: Sequence[Block], weights: Tensor) -> dict[Block, Tensor]:
     """The plain sum, for z from anywhere: no matrix product to cancel in, and the largest term is the shift."""
     return {block: torch.logsumexp(q.pairwise(z, block, form="dense") + weights, -1) for block in blocks}
 

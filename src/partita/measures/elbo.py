@@ -15,6 +15,12 @@ def kl(trace: Trace) -> dict[str, Tensor]:
     return {"kl": trace.prior.kl(trace.q, trace.z).mean()}
 
 
+def conditional_tc(trace: Trace) -> dict[str, Tensor]:
+    """conditional_tc = E_n KL(q(z|n) || prod_k q(z_k|n)): what correlation between the latents given x adds to the KL.
+    0 for a diagonal posterior, the constant c = -1/2 log det R for equicorrelated noise (spec 003, eq. 12)."""
+    return {"conditional_tc": trace.q.conditional_tc.mean()}
+
+
 def capacity_gap(trace: Trace) -> dict[str, Tensor]:
     """|KL - C| of Burgess et al. 2018, with C the knob `capacity`, and the KL itself."""
     value = kl(trace)["kl"]

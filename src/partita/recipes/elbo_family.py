@@ -5,20 +5,23 @@ from partita.measures.elbo import capacity_gap, kl, reconstruction
 from partita.recipes.recipe import Ramp, Recipe, nonnegative, one_player, positive
 
 
-def vae(*, latents: int = 6, **architecture) -> Recipe:
-    """VAE (Kingma and Welling 2014): the ELBO. KL in closed form."""
-    groups = as_groups(None, latents)
-    return one_player((reconstruction, kl), {"recon": 1, "kl": 1}, groups=groups, latents=latents, **architecture)
+def vae(*, prior: str = "normal", latents: int = 6, **architecture) -> Recipe:
+    """VAE (Kingma and Welling 2014): the ELBO.
+
+    `prior` is "normal", with the KL in closed form, or "logistic", "laplace", "student" or "student:3", with the KL
+    from the sample. Every method with one player takes it.
+    """
+    return beta_vae(beta=1, prior=prior, latents=latents, **architecture)
 
 
-def beta_vae(*, beta: float = 4.0, latents: int = 6, **architecture) -> Recipe:
+def beta_vae(*, beta: float = 4.0, prior: str = "normal", latents: int = 6, **architecture) -> Recipe:
     """beta-VAE (Higgins et al. 2017): the whole KL has weight beta, mutual information included.
 
-    `beta` is a total weight: 1 is the VAE. KL in closed form.
+    `beta` is a total weight: 1 is the VAE. KL in closed form for the normal `prior`, else from the sample.
     """
     nonnegative(beta=beta)
-    groups = as_groups(None, latents)
-    return one_player((reconstruction, kl), {"recon": 1, "kl": beta}, groups=groups, latents=latents, **architecture)
+    weights, groups = {"recon": 1, "kl": beta}, as_groups(None, latents)
+    return one_player((reconstruction, kl), weights, groups=groups, latents=latents, prior=prior, **architecture)
 
 
 def annealed_vae(

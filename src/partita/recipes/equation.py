@@ -2,7 +2,10 @@
 
 import inspect
 
+from partita.networks import Architecture
 from partita.recipes.recipe import Ramp
+
+POSTERIOR_KEYWORDS = ("posterior", "rho")
 
 QUANTITIES = {
     "recon": "-E[log p(x|z)]",
@@ -12,6 +15,10 @@ QUANTITIES = {
     "tc": "TC(z)",
     "pc": "PC(z)",
     "within_tc": "sum_g TC(z_g)",
+    "posterior_variance": "sum_k E_n[var(z_k|n)]",
+    "off_diagonal": "sum_{i!=j} C_ij^2",
+    "diagonal": "sum_i (C_ii - 1)^2",
+    "cross_entropy": "-1/2 E[log D(z)] - 1/2 E[log(1 - D(permuted z))]",
 }
 
 
@@ -31,14 +38,21 @@ class Symbol:
 
 
 def keywords(method) -> dict[str, inspect.Parameter]:
-    """The method's own keywords: its configuration and its command-line flags."""
-    own = inspect.signature(method).parameters
-    return {name: parameter for name, parameter in own.items() if parameter.kind is inspect.Parameter.KEYWORD_ONLY}
+    """The method's keywords, its configuration and its command-line flags: its own, and the posterior families that
+    every method takes which hands keywords on to its architecture."""
+    parameters = inspect.signature(method).parameters
+    own = {name: p for name, p in parameters.items() if p.kind is inspect.Parameter.KEYWORD_ONLY}
+    if not any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values()):
+        return own
+    house = inspect.signature(Architecture).parameters
+    return own | {name: house[name] for name in POSTERIOR_KEYWORDS if name not in own}
 
 
 def weight_names(method) -> list[str]:
     """The keywords that are numbers of the objective, and may differ inside one ensemble."""
-    return [name for name, p in keywords(method).items() if isinstance(p.default, float)]
+    names = [name for name in keywords(method) if name not in POSTERIOR_KEYWORDS]
+    own = inspect.signature(method).parameters
+    return [name for name in names if isinstance(own[name].default, float) or own[name].annotation == float | None]
 
 
 def equation(method) -> str:

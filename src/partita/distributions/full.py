@@ -1,0 +1,120 @@
+"""A Gaussian posterior with a covariance of its own for every data point."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from partita.distributions.normal import LOG_2PI, NARROWEST, Block, DiagonalNormal, by_block, widened
+
+
+@dataclass(frozen=True)
+class FullNormal:
+    """B densities N(mean, L L^T) with L = diag(exp(log_scale / 2)) (I + lower), `lower` strictly lower triangular.
+
+    mean and log_scale are (B, K), lower (B, K, K); log det L L^T is the sum of log_scale. The marginal of a block has
+    the block's rows and columns of L L^T.
+    """
+
+    mean: Tensor
+    log_scale: Tensor
+    lower: Tensor
+
+    @property
+    def factor(self) -> Tensor:
+        """L, the Cholesky factor of the covariance, (B, K, K)."""
+        return torch.exp(0.5 * self.log_scale).unsqueeze(-1) * (self.lower + _identity(self.lower))
+
+    @property
+    def covariance(self) -> Tensor:
+        return self.factor @ self.factor.transpose(-1, -2)
+
+    @property
+    def log_variance(self) -> Tensor:
+        """Of the single latents, (B, K)."""
+        return self.log_scale + torch.log1p(self.lower.square().sum(-1))
+
+    @property
+    def marginals(self) -> DiagonalNormal:
+        """The product of the single latents' densities."""
+        return DiagonalNormal(self.mean, self.log_variance)
+
+    @property
+    def conditional_tc(self) -> Tensor:
+        """KL(q(z|n) || prod_k q(z_k|n)), (B,): half the log of the product of variances over the determinant."""
+        return 0.5 * (self.log_variance - self.log_scale).sum(-1)
+
+    def sample(self, noise: Tensor) -> Tensor:
+        """z = mean + L noise."""
+        mixed = noise + (self.lower @ noise.unsqueeze(-1)).squeeze(-1)
+        return self.mean + torch.exp(0.5 * self.log_scale) * mixed
+
+    def log_prob_each(self, z: Tensor) -> Tensor:
+        """log q(z_k | n), one latent at a time; their sum is not log q(z | n)."""
+        return self.marginals.log_prob_each(z)
+
+    def log_prob(self, z: Tensor) -> Tensor:
+        return self.log_prob_blocks(z, [tuple(range(z.shape[-1]))])[..., 0]
+
+    def log_prob_blocks(self, z: Tensor, blocks: Sequence[Block]) -> Tensor:
+        """log q(z_S | n) of every row under its own density, (B, blocks)."""
+        return torch.stack([self._own(z, [block])[0] for block in blocks], -1)
+
+    def kl_each(self, other: DiagonalNormal | None = None) -> Tensor:
+        """KL of each latent's marginal, (B, K); their sum lacks `conditional_tc`."""
+        return self.marginals.kl_each(other)
+
+    def kl_to(self, other: DiagonalNormal | None = None) -> Tensor:
+        """KL(self || other), (B,); `other` None is the standard normal."""
+        return self.kl_each(other).sum(-1) + self.conditional_tc
+
+    def pairwise(self, z: Tensor, block: Block, *, form: str = "dense") -> Tensor:
+        """log q(z_{i,S} | n_j) for every z_i against every density j, (len(z), B), by differences."""
+        columns = list(block)
+        whitener, log_determinant = self._whiteners([block])
+        d = z[..., columns].unsqueeze(-2) - self.mean[..., columns]
+        return _log_prob((whitener[0] @ d.unsqueeze(-1)).squeeze(-1), log_determinant[0])
+
+    def ratios(self, z: Tensor, blocks: Sequence[Block]) -> tuple[Tensor, Tensor]:
+        """As `DiagonalNormal.ratios`, with the densities of whole blocks: one matrix product over the H^2 products of
+        the block's latents."""
+        if len(blocks[0]) == 1:
+            return self.marginals.ratios(z, blocks)
+        wide = FullNormal(self.mean, self.log_scale.clamp(min=NARROWEST), self.lower)
+        centre = self.mean.mean(-2, keepdim=True)
+        mean, points = by_block(self.mean - centre, blocks), by_block(z - centre, blocks)
+        whitener, log_determinant = wide._whiteners(blocks)
+        own = _log_prob((whitener @ (points - mean).unsqueeze(-1)).squeeze(-1), log_determinant)
+        precision = whitener.transpose(-1, -2) @ whitener
+        scaled = (precision @ mean.unsqueeze(-1)).squeeze(-1)
+        offset = _log_prob(torch.zeros_like(mean), log_determinant) - 0.5 * (mean * scaled).sum(-1)
+        products = (points.unsqueeze(-1) * points.unsqueeze(-2)).flatten(-2)
+        ones = torch.ones_like(own).unsqueeze(-1)
+        left = torch.cat([-0.5 * products, points, ones, -own.unsqueeze(-1)], -1)
+        right = torch.cat([precision.flatten(-2), scaled, offset.unsqueeze(-1), ones], -1)
+        return own, widened(left) @ widened(right).transpose(-1, -2)
+
+    def _own(self, z: Tensor, blocks: Sequence[Block]) -> Tensor:
+        whitener, log_determinant = self._whiteners(blocks)
+        d = by_block(z - self.mean, blocks).unsqueeze(-1)
+        return _log_prob((whitener @ d).squeeze(-1), log_determinant)
+
+    def _whiteners(self, blocks: Sequence[Block]) -> tuple[Tensor, Tensor]:
+        """C^-1 for the Cholesky factor C of each block's covariance, (blocks, B, H, H), and log det C C^T."""
+        if list(blocks) == [tuple(range(self.mean.shape[-1]))]:
+            factor, log_determinant = self.factor.unsqueeze(-4), self.log_scale.sum(-1).unsqueeze(-2)
+        else:
+            covariance = self.covariance
+            parts = [covariance[..., list(block), :][..., list(block)] for block in blocks]
+            factor = torch.linalg.cholesky_ex(torch.stack(parts, -4)).L
+            log_determinant = 2 * factor.diagonal(dim1=-2, dim2=-1).log().sum(-1)
+        return torch.linalg.solve_triangular(factor, _identity(factor), upper=False), log_determinant
+
+
+def _log_prob(whitened: Tensor, log_determinant: Tensor) -> Tensor:
+    return -0.5 * (whitened.square().sum(-1) + log_determinant + whitened.shape[-1] * LOG_2PI)
+
+
+def _identity(like: Tensor) -> Tensor:
+    return torch.eye(like.shape[-1], device=like.device, dtype=like.dtype).expand_as(like)
