@@ -7,7 +7,9 @@ import numpy as np
 import torch
 
 from partita.data import Dataset
+from partita.distributions import Groups, as_groups
 from partita.measures.correlation import correlation, null_correlation
+from partita.measures.regrouping import regroup
 from partita.studies.run import Run
 from partita.studies.store import Store
 from partita.training import Model
@@ -15,6 +17,7 @@ from partita.training import Model
 ROWS_SCORED = 10000
 ROWS_CORRELATED = 2000
 NULL_DRAWS = 5
+KERNEL_WIDTH = 0.3
 
 
 def evaluate_run(
@@ -28,15 +31,10 @@ def evaluate_run(
     scores: dict[str, Any] = {"run": run.id, "n": len(rows), **_reconstruction(model, x, dataset.x_scale)}
     groups, grouping = run.recipe.groups, "own groups"
     if dataset.truth is not None:
-        truth, truth_groups = dataset.truth[rows], dataset.truth_groups
-        scores["alignment"] = _alignment(mean, truth, groups, truth_groups, "own groups")
+        truth, truth_groups = dataset.truth[rows], as_groups(dataset.truth_groups, dataset.truth.shape[1])
         if all(len(group) == 1 for group in groups):
-            from partita.structure import best_grouping
-
-            sizes = group_sizes(mean.shape[1], truth_groups or [(k,) for k in range(truth.shape[1])])
-            groups, _ = best_grouping(mean, truth, sizes, truth_groups)
-            grouping = "best grouping by the truth"
-            scores["alignment"] = _alignment(mean, truth, groups, truth_groups, grouping)
+            groups, grouping = _grouped_afterwards(mean, log_variance, truth, truth_groups, scores)
+        scores["alignment"] = _alignment(mean, truth, groups, truth_groups, grouping)
     scores["correlation"] = _correlation(mean, log_variance, groups, grouping)
     if dataset.factors is not None:
         from partita.metrics import evaluate
@@ -45,6 +43,20 @@ def evaluate_run(
         scores["metrics"] = {name: score.as_dict() for name, score in found.items()}
     store.save_scores(run, scores)
     return scores
+
+
+def _grouped_afterwards(mean, log_variance, truth, truth_groups: Groups, scores: dict) -> tuple[Groups, str]:
+    """A method without groups is given the grouping that aligns best with the truth, which favours it. Beside that, in
+    `scores`: neighbours grouped as they come, and the grouping with the smallest PC, which needs no truth."""
+    from partita.structure import best_grouping
+
+    sizes = group_sizes(mean.shape[1], truth_groups)
+    z, means, log_variances = _sampled(mean, log_variance)
+    found = regroup(*(torch.as_tensor(part) for part in (z, means, log_variances)), sizes)
+    as_they_come = as_groups(sizes, mean.shape[1])
+    scores["alignment_fixed"] = _alignment(mean, truth, as_they_come, truth_groups, "neighbours together")
+    scores["alignment_regrouped"] = _alignment(mean, truth, found, truth_groups, "smallest PC, no truth used")
+    return best_grouping(mean, truth, sizes, truth_groups)[0], "best grouping by the truth"
 
 
 def group_sizes(latents: int, truth_groups: Sequence) -> tuple[int, ...]:
@@ -90,17 +102,39 @@ def _alignment(codes, truth, groups, truth_groups, grouping: str) -> dict[str, A
     }
 
 
-def _correlation(mean: np.ndarray, log_variance: np.ndarray, groups, grouping: str) -> dict[str, Any]:
-    """Exact values for the aggregated posterior of at most ROWS_CORRELATED points, and the permutation null."""
-    rows = _rows(len(mean), ROWS_CORRELATED)
-    mean, log_variance = mean[rows].astype(np.float64), log_variance[rows].astype(np.float64)
-    z = mean + np.exp(0.5 * log_variance) * np.random.default_rng(0).standard_normal(mean.shape)
+def _correlation(mean: np.ndarray, log_variance: np.ndarray, groups: Groups, grouping: str) -> dict[str, Any]:
+    """Exact values for the aggregated posterior of at most ROWS_CORRELATED points, with the permutation null.
+
+    `fixed_width` is the PC of the standardised means under one kernel width: PC itself falls when posteriors widen, so
+    methods whose posteriors differ in width are compared by this (glossary, section 5).
+    """
+    z, mean, log_variance = _sampled(mean, log_variance)
     found = correlation(z, mean, log_variance, groups=groups)
     scores: dict[str, Any] = {name: getattr(found, name) for name in ("mi", "tc", "pc", "within_tc", "dim_kl", "kl")}
-    null_pc = null_correlation(z, mean, log_variance, groups=groups, draws=NULL_DRAWS)
-    null_tc = null_correlation(z, mean, log_variance, groups=None, draws=NULL_DRAWS)
-    scores["null"] = {"pc": _spread(null_pc, "pc"), "tc": _spread(null_tc, "tc")}
-    return scores | {"by": "exact", "n": len(rows), "groups": [list(group) for group in groups], "grouping": grouping}
+    null_tc = null_correlation(z, mean, log_variance, draws=NULL_DRAWS)
+    scores["null"] = {"pc": _null_pc(z, mean, log_variance, groups), "tc": _spread(null_tc, "tc")}
+    scores["fixed_width"] = _at_fixed_width(mean, groups)
+    return scores | {"by": "exact", "n": len(z), "groups": [list(group) for group in groups], "grouping": grouping}
+
+
+def _at_fixed_width(mean: np.ndarray, groups: Groups) -> dict[str, Any]:
+    centred = (mean - mean.mean(0)) / np.maximum(mean.std(0), 1e-12)
+    width = np.full_like(centred, 2 * np.log(KERNEL_WIDTH))
+    z, centred, width = _sampled(centred, width)
+    pc = correlation(z, centred, width, groups=groups).pc
+    return {"width": KERNEL_WIDTH, "pc": pc, "null": _null_pc(z, centred, width, groups)}
+
+
+def _sampled(mean: np.ndarray, log_variance: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """At most ROWS_CORRELATED posteriors in float64, and one draw from each."""
+    rows = _rows(len(mean), ROWS_CORRELATED)
+    mean, log_variance = mean[rows].astype(np.float64), log_variance[rows].astype(np.float64)
+    noise = np.random.default_rng(0).standard_normal(mean.shape)
+    return mean + np.exp(0.5 * log_variance) * noise, mean, log_variance
+
+
+def _null_pc(z: np.ndarray, mean: np.ndarray, log_variance: np.ndarray, groups: Groups) -> dict[str, float]:
+    return _spread(null_correlation(z, mean, log_variance, groups=groups, draws=NULL_DRAWS), "pc")
 
 
 def _spread(null, name: str) -> dict[str, float]:

@@ -77,7 +77,10 @@ class Store:
     def history(self, run: Run) -> dict[str, np.ndarray]:
         """`step` and every logged quantity, an array each."""
         path = self.folder_of(run) / "history.jsonl"
-        rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()] if path.exists() else []
+        text = path.read_text("utf-8") if path.exists() else ""
+        rows = [
+            json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")
+        ]  # not a cut last one
         names = rows[0].keys() if rows else ()
         return {name: np.array([np.nan if row[name] is None else row[name] for row in rows]) for name in names}
 

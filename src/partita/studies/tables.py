@@ -14,6 +14,9 @@ COLUMNS: dict[str, Callable[[Scores], float | None]] = {
     "PC null": lambda s: s["correlation"]["null"]["pc"]["mean"],
     "TC": lambda s: s["correlation"]["tc"],
     "TC null": lambda s: s["correlation"]["null"]["tc"]["mean"],
+    "R2 regrouped": lambda s: s.get("alignment_regrouped", {}).get("r2"),
+    "PC at width": lambda s: s["correlation"]["fixed_width"]["pc"],
+    "its null": lambda s: s["correlation"]["fixed_width"]["null"]["mean"],
     "recon R2": lambda s: s["reconstruction_r2"],
     "ELBO": lambda s: s["elbo"],
     "MIG": lambda s: s.get("metrics", {}).get("mig", {}).get("value"),
@@ -31,12 +34,11 @@ def summary_lines(results: Sequence[Scores]) -> list[str]:
         for name in shown:
             values = [value for value in map(COLUMNS[name], repeats) if value is not None]
             if values:
-                lines.append(f"  {name:<12}{_with_interval(values)}")
+                lines.append(f"  {name:<14}{_with_interval(values)}")
     if results:
-        n = results[0]["correlation"]["n"]
-        lines.append(
-            f"PC and TC: exact aggregated posterior of {n} rows, in nats; the null permutes rows between groups."
-        )
+        n, width = results[0]["correlation"]["n"], results[0]["correlation"]["fixed_width"]["width"]
+        lines.append(f"PC and TC: exact aggregated posterior of {n} rows, in nats; the null permutes rows of groups.")
+        lines.append(f"PC at width: standardised means under one kernel of width {width}, the same for every method.")
     return lines
 
 
