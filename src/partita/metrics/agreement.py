@@ -8,6 +8,7 @@ import numpy as np
 
 from partita.measures.arrays import as_matrix
 from partita.metrics.correspondence import absolute_correlation
+from partita.metrics.factorisation import against_null
 from partita.metrics.inputs import check_protocol
 from partita.metrics.score import Parts, Score, scored, versions
 
@@ -72,8 +73,7 @@ def _with_null(*models: np.ndarray, by: str, masks: list[np.ndarray], draws: int
         shuffled = _agreement([z[rng.permutation(len(z))] for z in models], by, masks)
         null.append(float(np.mean([np.median(shuffled[others[:, i], i]) for i in range(len(models))])))
     if null:
-        parts |= {"null": float(np.mean(null)), "null_sd": float(np.std(null))}
-        parts["excess"] = float(scores.mean()) - parts["null"]
+        parts |= against_null(float(scores.mean()), null)
     return float(scores.mean()), parts
 
 

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from partita.distributions import Groups, as_groups
+from partita.measures import gaussian_tc as closed_form_tc
 from partita.measures.arrays import as_matrix
+from partita.measures.gaussian import DEAD_VARIANCE
 from partita.metrics.inputs import check_protocol
 from partita.metrics.score import Parts, Score, scored
-
-DEAD_VARIANCE = 1e-8
 
 
 def gaussian_tc(
@@ -79,8 +79,14 @@ def _with_null(codes: np.ndarray, statistic: Statistic, blocks: Groups, draws: i
         return value, parts
     rng = np.random.default_rng(seed)
     null = [statistic(permuted(codes, blocks, rng), blocks)[0] for _ in range(draws)]
-    null_parts = {"null": float(np.mean(null)), "null_sd": float(np.std(null)), "excess": value - float(np.mean(null))}
-    return value, {**parts, **null_parts}
+    return value, {**parts, **against_null(value, null)}
+
+
+def against_null(value: float, null: Sequence[float]) -> Parts:
+    """What permutations give, and how far the value exceeds it."""
+    mean = float(np.mean(null))
+    spread = float(np.std(null)) if np.isfinite(mean) else float("nan")
+    return {"null": mean, "null_sd": spread, "excess": value - mean}
 
 
 def permuted(codes: np.ndarray, blocks: Groups, rng: np.random.Generator) -> np.ndarray:
@@ -93,16 +99,8 @@ def permuted(codes: np.ndarray, blocks: Groups, rng: np.random.Generator) -> np.
 
 
 def _gaussian_tc(codes: np.ndarray, blocks: Groups) -> tuple[float, Parts]:
-    from partita.measures import gaussian_tc as closed_form_tc
-
-    alive = codes.var(0) > DEAD_VARIANCE
-    new_index = np.cumsum(alive) - 1
-    kept = [tuple(int(new_index[k]) for k in block if alive[k]) for block in blocks]
-    kept = tuple(block for block in kept if block)
-    parts = {"dropped": int((~alive).sum())}
-    if len(kept) < 2 or len(codes) < 2:
-        return 0.0, parts
-    return float(closed_form_tc(codes[:, alive], kept)), parts
+    parts = {"dropped": int((codes.var(0) < DEAD_VARIANCE).sum())}
+    return (closed_form_tc(codes, blocks) if len(codes) > 1 else 0.0), parts
 
 
 def _wasserstein(codes: np.ndarray, blocks: Groups) -> tuple[float, Parts]:

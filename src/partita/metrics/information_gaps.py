@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from partita.measures.mixture import mixture_information
 from partita.metrics.group_information import Grouping, group_information, grouping
 from partita.metrics.histogram import entropies, equal_width, information_matrix, top_two
 from partita.metrics.inputs import check_protocol, codes_and_labels
-from partita.metrics.mixture import mixture_information
 from partita.metrics.score import Parts, Score, scored
 
 MIG_PROTOCOLS = ("dlib-2019", "ubisoft-2020", "chen-2018")

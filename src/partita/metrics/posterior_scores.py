@@ -8,7 +8,10 @@ from typing import Any
 import numpy as np
 
 from partita.distributions import Groups, as_groups
+from partita.measures import correlation, null_correlation
 from partita.measures.arrays import as_matrix
+from partita.measures.mixture import one_draw
+from partita.metrics.factorisation import against_null
 from partita.metrics.inputs import check_protocol
 from partita.metrics.score import Parts, Score, scored
 
@@ -35,12 +38,9 @@ def exact_tc(
     are narrow, so read it against `parts["null"]`, the same estimate after permuting (mean, log_variance) rows
     independently per latent or group, over `draws` permutations; `excess` is the comparable number.
     """
-    from partita.measures import correlation, null_correlation
-
     check_protocol(protocol, ("mixture-of-all-rows",), "exact_tc")
     mean, log_variance = _posteriors(mean, log_variance)
-    noise = np.random.default_rng(seed).standard_normal(mean.shape)
-    z = mean + np.exp(0.5 * log_variance) * noise
+    z = one_draw(mean, log_variance, seed)
     found = correlation(z, mean, log_variance, groups=groups)
     value = found.tc if groups is None else found.pc
     parts: Parts = {
@@ -52,8 +52,7 @@ def exact_tc(
     }
     if draws > 0:
         null = null_correlation(z, mean, log_variance, groups=groups, draws=draws, seed=seed)
-        expected = float(null.tc if groups is None else null.pc)
-        parts |= {"null": expected, "excess": value - expected}
+        parts |= against_null(value, null.values["tc" if groups is None else "pc"].tolist())
     return Score(float(value), parts, protocol, len(mean), None, {"estimator": "exact mixture", "null_draws": draws})
 
 
@@ -88,9 +87,7 @@ def monte_carlo_tc(
         for block, (m, lv) in zip(blocks, shuffled):
             mu[:, list(block)], log_var[:, list(block)] = m, lv
         null.append(_mixture_tc(mu, log_var, blocks, draws_each, rng))
-    parts: Parts = {}
-    if null:
-        parts = {"null": float(np.mean(null)), "null_sd": float(np.std(null)), "excess": value - float(np.mean(null))}
+    parts = against_null(value, null) if null else {}
     settings = {"components": len(rows), "draws_each": draws_each, "null_draws": draws}
     return Score(value, parts, protocol, len(rows), None, settings)
 

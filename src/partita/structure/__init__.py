@@ -1,6 +1,52 @@
-"""What the latent space turned into: alignment with known groups and the best grouping."""
+"""What the latent space turned into: alignment, grouping, entanglement, rank, disintegration, discovery."""
 
 from partita.structure.alignment import Alignment, align
+from partita.structure.decomposition import (
+    Decomposition,
+    Term,
+    bottom_up_tree,
+    discrete_entropy,
+    gaussian_entropy,
+    line,
+    posterior_entropy,
+    top_down_tree,
+)
+from partita.structure.discovery import Discovery, discover_groups
+from partita.structure.disintegrated import Disintegration, disintegration
+from partita.structure.entanglement import Entanglement, min_total_correlation
 from partita.structure.grouping import best_grouping
+from partita.structure.merging import Merge
+from partita.structure.omniscience import LatentReport, latent_report, omniscient
+from partita.structure.rank import Dummy, dummies, effective_rank
+from partita.structure.trajectory import Trajectory, best_elbo_trajectory, grouping_coefficient, grouping_factors
 
-__all__ = ["Alignment", "align", "best_grouping"]
+__all__ = [
+    "Alignment",
+    "Decomposition",
+    "Discovery",
+    "Disintegration",
+    "Dummy",
+    "Entanglement",
+    "LatentReport",
+    "Merge",
+    "Term",
+    "Trajectory",
+    "align",
+    "best_elbo_trajectory",
+    "best_grouping",
+    "bottom_up_tree",
+    "discover_groups",
+    "discrete_entropy",
+    "disintegration",
+    "dummies",
+    "effective_rank",
+    "gaussian_entropy",
+    "grouping_coefficient",
+    "grouping_factors",
+    "latent_report",
+    "line",
+    "min_total_correlation",
+    "omniscient",
+    "posterior_entropy",
+    "top_down_tree",
+]

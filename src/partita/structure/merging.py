@@ -1,0 +1,122 @@
+"""Agglomeration by tested dependence: candidates are ranked on some rows and confirmed on others."""
+
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+
+import numpy as np
+
+from partita.distributions import Groups
+from partita.measures.neighbours import multi_information
+
+Group = tuple[int, ...]
+Members = tuple[Group, ...]
+TRIED = 4  # how many of the most dependent candidates are tested before a round gives up
+
+
+@dataclass(frozen=True)
+class Merge:
+    """Why groups became one: the information they share on rows not used to choose them, against its null.
+
+    `information` in nats between the `members` on the confirming rows, `null` and `null_sd` of the same estimate after
+    permuting all but one of them, `p_value` one-sided under a normal null. Accepted where `p_value` is below `needed`
+    and the excess over the null above `minimum`.
+    """
+
+    members: Members
+    information: float
+    null: float
+    null_sd: float
+    p_value: float
+    needed: float
+    minimum: float
+
+    @property
+    def accepted(self) -> bool:
+        return self.p_value < self.needed and self.information - self.null > self.minimum
+
+
+@dataclass
+class Splitter:
+    """The rows to choose on, the rows to confirm on, and what was already measured on either."""
+
+    choose: np.ndarray
+    confirm: np.ndarray
+    rng: np.random.Generator
+    level: float
+    minimum: float
+    strengths: dict[Members, float] = field(default_factory=dict)
+    tests: dict[Members, Merge] = field(default_factory=dict)
+
+    def strength(self, members: Members) -> float:
+        if members not in self.strengths:
+            self.strengths[members] = _information(self.choose, members)
+        return self.strengths[members]
+
+    def test(self, members: Members, candidates: int) -> Merge:
+        """Against permutations: ten first, forty more where ten leave it open."""
+        from scipy.stats import norm
+
+        needed = self.level / candidates
+        known = self.tests.get(members)
+        if known is not None:
+            return replace(known, needed=needed)
+        information = _information(self.confirm, members)
+        null = [self._permuted(members) for _ in range(10)]
+        if 1.0 < (information - np.mean(null)) / max(np.std(null, ddof=1), 1e-12) < 8.0:
+            null += [self._permuted(members) for _ in range(40)]
+        mean, sd = float(np.mean(null)), max(float(np.std(null, ddof=1)), 1e-12)
+        p_value = float(norm.sf((information - mean) / sd))
+        self.tests[members] = Merge(members, information, mean, sd, p_value, needed, self.minimum)
+        return self.tests[members]
+
+    def _permuted(self, members: Members) -> float:
+        shuffled = self.confirm.copy()
+        for group in members[1:]:
+            columns = list(group)
+            shuffled[:, columns] = shuffled[self.rng.permutation(len(shuffled))][:, columns]
+        return _information(shuffled, members)
+
+    def pairwise(self) -> np.ndarray:
+        """Information between every two coordinates on the confirming rows."""
+        latents = self.confirm.shape[1]
+        table = np.zeros((latents, latents))
+        for i, j in combinations(range(latents), 2):
+            table[i, j] = table[j, i] = _information(self.confirm, ((i,), (j,)))
+        return table
+
+
+def _information(y: np.ndarray, members: Members) -> float:
+    """Many neighbours: less resolution, but far less noise, which is what a test wants."""
+    columns = [k for group in members for k in group]
+    ends = np.cumsum([len(group) for group in members])
+    blocks = [range(end - len(group), end) for group, end in zip(members, ends)]
+    return multi_information(y[:, columns], blocks, neighbours=min(20, len(y) // 10))
+
+
+def merged_groups(splitter: Splitter, limit: int) -> tuple[Groups, tuple[Merge, ...], Merge | None]:
+    """Single coordinates merged while a merge passes: groups, accepted merges, the best refused one."""
+    groups: list[Group] = [(k,) for k in range(splitter.choose.shape[1])]
+    merges: list[Merge] = []
+    refused: Merge | None = None
+    while True:
+        found, refused = _next_merge(splitter, groups, limit)
+        if found is None:
+            return tuple(sorted(groups)), tuple(merges), refused
+        merges.append(found)
+        joined = tuple(sorted(k for group in found.members for k in group))
+        groups = sorted([group for group in groups if group not in found.members] + [joined])
+
+
+def _next_merge(splitter: Splitter, groups: list[Group], limit: int) -> tuple[Merge | None, Merge | None]:
+    pairs = [pair for pair in combinations(groups, 2) if sum(map(len, pair)) <= limit]
+    single = [group for group in groups if len(group) == 1]
+    triples = list(combinations(single, 3)) if limit >= 3 else []
+    best_refused: Merge | None = None
+    for candidates in (pairs, triples):
+        for members in sorted(candidates, key=splitter.strength, reverse=True)[:TRIED]:
+            merge = splitter.test(members, len(candidates))
+            if merge.accepted:
+                return merge, best_refused
+            if best_refused is None or merge.p_value < best_refused.p_value:
+                best_refused = merge
+    return None, best_refused

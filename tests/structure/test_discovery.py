@@ -1,0 +1,150 @@
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from partita import data
+from partita.data.shapes import SHAPES
+from partita.structure import align, discover_groups
+
+
+def cases():
+    """The twenty random partitions that docs/metrics.md reports on."""
+    spec = importlib.util.spec_from_file_location(
+        "generate_metrics", Path(__file__).parents[2] / "docs/generate_metrics.py"
+    )
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def principal(x, latents):
+    u, s, _ = np.linalg.svd(x - x.mean(0), full_matrices=False)
+    return u[:, :latents] * s[:latents]
+
+
+def pairs_and_single(n=2500, seed=0):
+    rng = np.random.default_rng(seed)
+    parts = [SHAPES["moons"].draw(n, 2, rng), SHAPES["ring"].draw(n, 2, rng), rng.uniform(-1, 1, (n, 1))]
+    return np.concatenate(parts, 1), rng
+
+
+def test_separate_latents_are_grouped_as_they_are():
+    codes, rng = pairs_and_single()
+    order = rng.permutation(5)
+    found = discover_groups(codes[:, order])
+    assert not found.unmixed
+    true = {frozenset({0, 1}), frozenset({2, 3}), frozenset({4})}
+    assert {frozenset(order[list(group)].tolist()) for group in found.groups} == true
+    assert found.coordinates(codes[:, order]) == pytest.approx(codes[:, order] - codes[:, order].mean(0))
+
+
+def test_mixed_latents_are_unmixed_first():
+    truth, rng = pairs_and_single(seed=1)
+    codes = truth @ rng.standard_normal((5, 5))
+    found = discover_groups(codes)
+    assert found.unmixed
+    assert sorted(map(len, found.groups)) == [1, 2, 2]
+    assert align(found.coordinates(codes), truth, found.groups, (2, 2, 1)).r2 > 0.97
+
+
+def test_three_latents_dependent_only_together_are_one_group():
+    rng = np.random.default_rng(2)
+    cube = SHAPES["checkerboard"].draw(2500, 3, rng)
+    codes = np.concatenate([cube, rng.uniform(-1, 1, (2500, 1))], 1)
+    found = discover_groups(codes, unmix=False)
+    assert found.groups == ((0, 1, 2), (3,))
+    assert len(found.merges[0].members) == 3
+
+
+def test_every_merge_comes_with_its_evidence():
+    codes, _ = pairs_and_single(seed=3)
+    found = discover_groups(codes, unmix=False)
+    assert {merge.members for merge in found.merges} == {((0,), (1,)), ((2,), (3,))}
+    for merge in found.merges:
+        assert merge.accepted
+        assert merge.information > merge.null + merge.minimum
+    assert found.refused is not None
+    assert not found.refused.accepted
+    assert found.dependence[0, 1] > 0.3
+    assert abs(found.dependence[0, 2]) < 0.05
+
+
+def test_max_rank_forbids_larger_groups():
+    rng = np.random.default_rng(4)
+    codes = SHAPES["ring"].draw(1500, 3, rng)
+    assert max(map(len, discover_groups(codes, max_rank=2, unmix=False).groups)) == 2
+    assert discover_groups(codes, max_rank=1, unmix=False).groups == ((0,), (1,), (2,))
+    assert discover_groups(codes, unmix=False).groups == ((0, 1, 2),)
+
+
+def test_noise_is_all_single_dummies():
+    codes = np.random.default_rng(5).standard_normal((2000, 4))
+    found = discover_groups(codes)
+    assert found.groups == ((0,), (1,), (2,), (3,))
+    assert len(found.dummies) >= 3
+
+
+@pytest.mark.parametrize("name", ["groups", "independent"])
+def test_the_paper_s_data_through_principal_components(name):
+    dataset = data.load(name)
+    codes = principal(dataset.x.astype(float), 6)
+    found = discover_groups(codes)
+    expected = [2, 2, 2] if name == "groups" else [1] * 6
+    assert sorted(map(len, found.groups)) == expected
+    assert align(found.coordinates(codes), dataset.truth, found.groups, dataset.truth_groups).r2 > 0.95
+    assert len(found.dummies) == (0 if name == "groups" else 3)
+
+
+def test_positions_and_sizes_of_pdsprites():
+    rng = np.random.default_rng(6)
+    truth = np.tile(data.load("pdsprites").truth, (3, 1))
+    truth = truth + 0.05 * rng.standard_normal(truth.shape)
+    codes = truth @ rng.standard_normal((3, 3))
+    found = discover_groups(codes)
+    assert sorted(map(len, found.groups)) == [1, 2]
+    assert align(found.coordinates(codes), truth, found.groups, ((0, 1), (2,))).r2 > 0.97
+
+
+class Encoder:
+    def transform(self, X):
+        return X[:, ::-1]
+
+
+def test_a_fitted_model_with_its_observations():
+    codes, _ = pairs_and_single(seed=7)
+    found = discover_groups(Encoder(), X=codes, unmix=False)
+    assert found.groups == ((0,), (1, 2), (3, 4))
+    with pytest.raises(ValueError, match="give X"):
+        discover_groups(Encoder())
+
+
+def test_bad_input():
+    with pytest.raises(ValueError, match="at least 60 rows"):
+        discover_groups(np.zeros((10, 2)))
+    with pytest.raises(ValueError, match="max_rank"):
+        discover_groups(np.zeros((100, 2)), max_rank=0)
+    with pytest.raises(ValueError, match="codes holds nan"):
+        discover_groups(np.full((100, 2), np.nan))
+
+
+def test_dead_and_repeated_latents_do_not_break_it():
+    rng = np.random.default_rng(8)
+    x = rng.uniform(-1, 1, (500, 2))
+    codes = np.concatenate([x, np.zeros((500, 1)), x[:, :1]], 1)
+    found = discover_groups(codes, unmix=False)
+    assert (0, 3) in found.groups
+    assert discover_groups(codes, unmix=True).transform.shape == (4, 2)
+    assert discover_groups(x[:, :1]).groups == ((0,),)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_twenty_random_partitions_after_a_linear_mixing():
+    evaluation = cases()
+    found = []
+    for case in range(evaluation.CASES):
+        dataset = evaluation.partition_case(case, "linear")
+        found.append(evaluation.found_partition(dataset, discover_groups(dataset.x)))
+    assert np.mean(found) >= 0.9, found
