@@ -10,6 +10,8 @@ from math import prod
 import torch
 from torch import Tensor, nn
 
+from partita.networks.normalise import BatchNorm
+
 Shape = tuple[int, ...]
 
 
@@ -58,8 +60,29 @@ def idvae(shape: Shape, width_out: int, width_in: int, *, beside: int = 0) -> tu
     return encoder, decoder
 
 
-BODIES = {"linear": linear, "mlp": mlp, "burgess": burgess, "idvae": idvae}
-IMAGES_ONLY = ("burgess", "idvae")
+def infogan(shape: Shape, width_out: int, width_in: int, *, beside: int = 0) -> tuple[nn.Module, nn.Module]:
+    """InfoGAN on MNIST (spec 003, section 4.2): two convolutions, then 1024; batch normalisation, leaky ReLU 0.1.
+    What a normalisation would take off again has no bias."""
+    if len(shape) != 3 or shape[1] != shape[2] or shape[1] % 4:
+        raise ValueError(f"network 'infogan' takes square images with sides a multiple of 4, got shape {shape}")
+    channels, side = shape[0], shape[1] // 4
+    flat = 128 * side * side
+    encoder = nn.Sequential(
+        nn.Conv2d(channels, 64, 4, 2, 1), nn.LeakyReLU(0.1),
+        nn.Conv2d(64, 128, 4, 2, 1, bias=False), BatchNorm(128), nn.LeakyReLU(0.1), nn.Flatten(),
+        nn.Linear(flat + beside, 1024, bias=False), BatchNorm(1024), nn.LeakyReLU(0.1), nn.Linear(1024, width_out),
+    )  # fmt: skip
+    decoder = nn.Sequential(
+        nn.Linear(width_in, 1024, bias=False), BatchNorm(1024), nn.ReLU(),
+        nn.Linear(1024, flat, bias=False), BatchNorm(flat), nn.ReLU(), nn.Unflatten(1, (128, side, side)),
+        nn.ConvTranspose2d(128, 64, 4, 2, 1, bias=False), BatchNorm(64), nn.ReLU(),
+        nn.ConvTranspose2d(64, channels, 4, 2, 1),
+    )  # fmt: skip
+    return encoder, decoder
+
+
+BODIES = {"linear": linear, "mlp": mlp, "burgess": burgess, "idvae": idvae, "infogan": infogan}
+IMAGES_ONLY = ("burgess", "idvae", "infogan")
 
 
 def read(body: nn.Module, x: Tensor, beside: Tensor | None) -> Tensor:

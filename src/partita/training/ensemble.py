@@ -12,6 +12,7 @@ from torch.func import vmap
 from partita.recipes import Player, Recipe
 from partita.training.capture import Captured
 from partita.training.draws import Draws, seed_of
+from partita.training.finish import finished, needs_finishing, rows_to_look_at
 from partita.training.objective import moves, objective, values_at
 
 
@@ -47,6 +48,9 @@ class Ensemble:
             raise ValueError("runs of different structure cannot share an ensemble")
         self.recipes, self.seeds, self.device = list(recipes), list(seeds), device
         self.recipe = self.recipes[0]
+        if self.recipe.labels != "none" and (u is None or u.shape[-1] != self.recipe.architecture.labels):
+            expected = self.recipe.architecture.labels
+            raise ValueError(f"the method needs labels u, {expected} a row; got {None if u is None else u.shape}")
         self.x, self.x_scale = _on_device(x, device), x_scale
         self.labels = {} if u is None else {"u": _on_device(u, device).float()}
         if labelled is not None:
@@ -89,7 +93,10 @@ class Ensemble:
         self.total += torch.stack(quantities)
 
     def advance(self, count: int) -> None:
-        """The next `count` steps."""
+        """The next `count` steps; a method in closed form has nobody to take them."""
+        if not self.recipe.players:
+            self.step += count
+            return
         index, noise = self.draws.index(self.step, count), self.draws.noise(self.step, count)
         values = torch.stack([self.values(self.step + offset) for offset in range(count)])
         if self.device.type == "cuda":
@@ -123,8 +130,12 @@ class Ensemble:
         self.step = step
 
     def model(self, e: int) -> dict[str, Tensor]:
-        """The parameters of run `e` alone."""
-        return {name: p.detach()[e].clone() for name, p in self.parameters.items()}
+        """The parameters of run `e` alone, after what its method does once training is over."""
+        parameters = {name: p.detach()[e].clone() for name, p in self.parameters.items()}
+        if not needs_finishing(self.recipe, self.modules):
+            return parameters
+        index = torch.as_tensor(rows_to_look_at(len(self.x)), device=self.device)
+        return finished(self.recipes[e], parameters, self._observe(index), self.seeds[e])
 
     def _optimiser(self, player: Player) -> torch.optim.Adam:
         settings = player.optimiser

@@ -1,5 +1,6 @@
 """The loop: advance, log, save, stop when asked."""
 
+import logging
 import time
 from collections.abc import Callable
 
@@ -7,6 +8,8 @@ from partita.training.checkpoint import Checkpoints
 from partita.training.ensemble import Ensemble
 from partita.training.history import History
 from partita.training.interrupt import Interrupted
+
+log = logging.getLogger("partita")
 
 # Steps between two looks at the clock and at a wish to stop.
 STRIDE = 10
@@ -53,4 +56,16 @@ def fit(
             saved_at = time.monotonic()
         if wish and ensemble.step < steps:
             raise Interrupted(f"stopped at step {ensemble.step} of {steps}")
+    _voice_concern(ensemble, history)
     return history
+
+
+def _voice_concern(ensemble: Ensemble, history: History) -> None:
+    """Warns once of what the method finds worrying in the last logged quantities of its runs."""
+    if ensemble.recipe.concern is None or not history.steps:
+        return
+    last = history.row(-1)
+    found = [ensemble.recipe.concern(dict(zip(history.names, values))) for values in last.T.tolist()]
+    worries = [words for words in found if words]
+    if worries:
+        log.warning("%s (%d of %d runs)", worries[0], len(worries), len(found))

@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from partita.recipes import Recipe
-from partita.trace import Batch
+from partita.recipes import Ramp, Recipe
+from partita.trace import Batch, WakeWithLabels
 
 ROWS_A_PASS = 4096
 
@@ -33,39 +33,57 @@ class Model:
             module.to(self.device, self.dtype).eval().requires_grad_(False)
         return modules
 
-    def posterior(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Means and log-variances of q(z|x), (n, K) each."""
-        return self._by_rows(x, lambda rows: self._encode(rows)[:2])
+    @property
+    def knobs(self) -> dict[str, Tensor]:
+        """The method's numbers that are not weights, where their schedules end."""
+        ends = {name: v.end if isinstance(v, Ramp) else v for name, v in self.recipe.knobs.items()}
+        return {name: torch.tensor(value, device=self.device, dtype=self.dtype) for name, value in ends.items()}
+
+    @property
+    def sees_labels(self) -> bool:
+        """Whether the encoder takes labels; without them, it takes those that the model's predictor finds in x."""
+        return isinstance(self.recipe.trace, WakeWithLabels)
+
+    def posterior(self, x: np.ndarray, u: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Means and log-variances of q(z|x), (n, K) each; where the encoder sees labels u, of q(z|x,u)."""
+        return self._by_rows(x, self._encode, u)
 
     def decode(self, z: np.ndarray) -> np.ndarray:
         """E[x|z] in the units of the observations, (n, *shape)."""
         decoder = self.networks["decoder"]
-        (mean,) = self._by_rows(z, lambda rows: (decoder(rows).mean,), scale=1.0)
+        (mean,) = self._by_rows(z, lambda rows, _: (decoder(rows).mean,), scale=1.0)
         return mean
 
     def bound(self, x: np.ndarray, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
         """-log p(x|z) with one draw of z, and KL(q(z|x) || p(z)), a value a row: the ELBO is minus their sum."""
         generator = torch.Generator(self.device).manual_seed(seed)
+        knobs = self.knobs
 
-        def both(rows: Tensor) -> tuple[Tensor, Tensor]:
+        def both(rows: Tensor, _) -> tuple[Tensor, Tensor]:
             noise = {
                 name: torch.randn(len(rows), columns, generator=generator, device=self.device, dtype=self.dtype)
                 for name, columns in self.recipe.noise.items()
             }
-            trace = self.recipe.trace(self.networks, Batch(rows, len(x)), noise, {})
+            trace = self.recipe.trace(self.networks, Batch(rows, len(x)), noise, knobs)
             return -trace.px.log_prob(rows), trace.prior.kl(trace.q, trace.z)
 
         return self._by_rows(x, both)
 
-    def _encode(self, rows: Tensor) -> tuple[Tensor, Tensor]:
-        q = self.networks["encoder"](rows)
+    def _encode(self, rows: Tensor, u: Tensor | None) -> tuple[Tensor, Tensor]:
+        q = self.recipe.trace.encode(self.networks, rows, u)
         return q.mean, q.log_variance
 
-    def _by_rows(self, x: np.ndarray, compute: Callable, scale: float | None = None) -> tuple[np.ndarray, ...]:
+    def _by_rows(
+        self, x: np.ndarray, compute: Callable, u: np.ndarray | None = None, scale: float | None = None
+    ) -> tuple[np.ndarray, ...]:
         scale = self.x_scale if scale is None else scale
         pieces = []
         with torch.no_grad():
             for start in range(0, len(x), ROWS_A_PASS):
-                rows = torch.as_tensor(np.array(x[start : start + ROWS_A_PASS])).to(self.device, self.dtype) * scale
-                pieces.append([piece.cpu().numpy() for piece in compute(rows)])
+                part = slice(start, start + ROWS_A_PASS)
+                beside = None if u is None else self._tensor(u[part])
+                pieces.append([piece.cpu().numpy() for piece in compute(self._tensor(x[part]) * scale, beside)])
         return tuple(np.concatenate(column) for column in zip(*pieces))
+
+    def _tensor(self, values: np.ndarray) -> Tensor:
+        return torch.as_tensor(np.array(values)).to(self.device, self.dtype)

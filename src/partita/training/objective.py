@@ -1,7 +1,7 @@
 """From a player's measures to a loss: the pure function at the heart of the step."""
 
 from collections.abc import Mapping
-from functools import partial
+from dataclasses import dataclass
 
 from torch import Tensor, nn
 from torch.func import functional_call
@@ -43,7 +43,7 @@ def objective(
     `rows` holds x, and u and labelled where there are labels; `noise` the recipe's noises side by side; `values` the
     numbers of `value_names`.
     """
-    networks = {name: partial(_call, module, name, parameters) for name, module in modules.items()}
+    networks = {name: Bound(module, _of(name, parameters)) for name, module in modules.items()}
     named = dict(zip(value_names(recipe), values.unbind(-1)))
     knobs = {name: named[f"knob.{name}"] for name in recipe.knobs}
     pieces = dict(zip(recipe.noise, noise.split(list(recipe.noise.values()), -1)))
@@ -57,6 +57,16 @@ def objective(
     return loss, {f"{prefix}loss": loss, **quantities}
 
 
-def _call(module: nn.Module, name: str, parameters: Mapping[str, Tensor], *inputs: Tensor):
-    own = {key.removeprefix(f"{name}."): value for key, value in parameters.items() if key.startswith(f"{name}.")}
-    return functional_call(module, own, inputs)
+@dataclass(frozen=True)
+class Bound:
+    """A network with the parameters of one model: called like a module, and open to measures of the parameters."""
+
+    module: nn.Module
+    parameters: Mapping[str, Tensor]
+
+    def __call__(self, *inputs: Tensor):
+        return functional_call(self.module, dict(self.parameters), inputs)
+
+
+def _of(name: str, parameters: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {key.removeprefix(f"{name}."): value for key, value in parameters.items() if key.startswith(f"{name}.")}

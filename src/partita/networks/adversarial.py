@@ -1,0 +1,76 @@
+"""The networks of a game between a generator and a critic, with a reader of the codes (InfoGAN; spec 003, section 4.2)."""
+
+import torch
+from torch import Tensor, nn
+
+from partita.distributions import Bernoulli, Gaussian, Posterior
+from partita.networks.architecture import Architecture, parse_likelihood
+from partita.networks.normalise import BatchNorm
+from partita.networks.posteriors import POSTERIORS
+
+
+class Trunk(nn.Module):
+    """x -> features, all layers of an encoder but the last: what critic and reader share."""
+
+    def __init__(self, architecture: Architecture):
+        super().__init__()
+        self.body = architecture.bodies()[0][:-1]
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.body(x)
+
+
+class Critic(nn.Module):
+    """Features -> log D / (1 - D), D the probability that the observation is real."""
+
+    def __init__(self, architecture: Architecture):
+        super().__init__()
+        self.body = nn.Linear(_width(architecture), 1)
+
+    def forward(self, features: Tensor) -> Tensor:
+        return self.body(features).squeeze(-1)
+
+
+class Reader(nn.Module):
+    """Features -> Q(z|x), a Gaussian of the architecture's family, and the logits of Q(category|x): 128 units between."""
+
+    def __init__(self, architecture: Architecture, *, categories: int = 0):
+        super().__init__()
+        self.of_codes = POSTERIORS[architecture.posterior].width(architecture.latents)
+        self.as_posterior = architecture.as_posterior
+        outputs = nn.Linear(128, self.of_codes + categories)
+        first = nn.Linear(_width(architecture), 128, bias=False)  # the normalisation would take a bias off again
+        self.body = nn.Sequential(first, BatchNorm(128), nn.LeakyReLU(0.1), outputs)
+
+    def forward(self, features: Tensor) -> tuple[Posterior, Tensor]:
+        numbers = self.body(features)
+        return self.as_posterior(numbers[..., : self.of_codes]), numbers[..., self.of_codes :]
+
+
+class Generator(nn.Module):
+    """(codes, category, noise) -> p(x|z), whose mean is the generated observation.
+
+    From codes alone it generates the first category without noise, so that codes can be looked at by themselves.
+    """
+
+    rest: Tensor
+
+    def __init__(self, architecture: Architecture, *, categories: int = 0, noise: int = 0):
+        super().__init__()
+        _, self.body = architecture.bodies(width_in=architecture.latents + categories + noise)
+        self.family, _ = parse_likelihood(architecture.likelihood)
+        self.latents = architecture.latents
+        first = torch.zeros(1, categories + noise)
+        if categories:
+            first[0, 0] = 1
+        self.register_buffer("rest", first, persistent=False)
+
+    def forward(self, z: Tensor) -> Bernoulli | Gaussian:
+        if z.shape[-1] == self.latents and self.rest.shape[-1]:
+            z = torch.cat([z, self.rest.expand(len(z), -1)], -1)
+        output = self.body(z)
+        return Bernoulli(output) if self.family == "bernoulli" else Gaussian(output, torch.zeros_like(output[:1]))
+
+
+def _width(architecture: Architecture) -> int:
+    return architecture.bodies()[0][-1].in_features

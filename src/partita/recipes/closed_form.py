@@ -1,0 +1,179 @@
+"""Baselines solved rather than trained, in the same linear networks: everything downstream is as for any other method.
+
+Each posterior has the width of the Laplace approximation, 1 / (1 + F_k), F_k the decoder's mean Fisher information of
+latent k, which is the best diagonal posterior where decoder and likelihood are linear and Gaussian.
+"""
+
+import copy
+import logging
+import warnings
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from partita.distributions import as_groups
+from partita.measures.autoencoder import mean_reconstruction, weight_norm
+from partita.recipes.recipe import Recipe, nonnegative, one_player
+
+log = logging.getLogger("partita")
+
+Networks = Mapping[str, nn.Module]
+STEP = 1e-3
+ROWS_FOR_WIDTHS = 500
+
+
+def pca(*, latents: int = 6, **architecture) -> Recipe:
+    """Probabilistic PCA (Tipping and Bishop 1999): the linear Gaussian VAE at its optimum, in closed form.
+
+    The ELBO is then the log-likelihood itself. Network and likelihood are always linear and Gaussian.
+    """
+    return _linear(solve_pca, latents, architecture)
+
+
+def ica(*, latents: int = 6, **architecture) -> Recipe:
+    """Linear ICA: FastICA (Hyvarinen 1999; log cosh) on the leading principal components, sources of unit variance.
+
+    Network and likelihood are always linear and Gaussian; the ELBO takes a Gaussian prior, which ICA does not mean.
+    """
+    return _linear(solve_ica, latents, architecture)
+
+
+def ae_ica(*, weight_decay: float = 1e-3, latents: int = 6, **architecture) -> Recipe:
+    """An autoencoder with weight decay, then FastICA of its codes: cheap, and hard to beat.
+
+    Trained without noise and without a KL. Then the codes are made independent and of unit variance by an invertible
+    linear map, which goes into the encoder's last layer and out of the decoder's first: reconstructions stay as they
+    were. The ELBO of such a model is no bound that was asked for; `kl` and `elbo` are only for comparison.
+    """
+    nonnegative(weight_decay=weight_decay)
+    groups = as_groups(None, latents)
+    weights = {"mean_recon": 1, "weight_norm": weight_decay}
+    recipe = one_player((mean_reconstruction, weight_norm), weights, groups=groups, latents=latents, **architecture)
+    return replace(recipe, finish=untangle_codes)
+
+
+def solve_pca(networks: Networks, x: Tensor, seed: int) -> None:
+    """W = U (L - s^2)^(1/2), posterior mean L^-1 (L - s^2)^(1/2) U^T (x - mean), s^2 the mean of what is left out."""
+    mean, axes, variance, noise = _principal(x, networks, seed)
+    signal = np.sqrt(np.maximum(variance - noise, 0))
+    _write(networks, axes.T * signal, (signal / variance)[:, None] * axes, mean, noise)
+    set_widths(networks, x)
+
+
+def solve_ica(networks: Networks, x: Tensor, seed: int) -> None:
+    """Sources R L^(-1/2) U^T (x - mean), R the rotation that FastICA finds."""
+    mean, axes, variance, noise = _principal(x, networks, seed)
+    whiten = axes / np.sqrt(variance)[:, None]
+    rotation = unmixing((_rows(x) - mean) @ whiten.T, seed)
+    _write(networks, axes.T * np.sqrt(variance) @ rotation.T, rotation @ whiten, mean, noise)
+    set_widths(networks, x)
+
+
+def untangle_codes(networks: Networks, x: Tensor, seed: int) -> None:
+    """Codes h become s = R L^(-1/2) U^T (h - mean), and the decoder takes them back."""
+    last, first = _layers(networks)
+    latents = first.in_features
+    codes = networks["encoder"](x).mean.double().cpu().numpy()
+    mean = codes.mean(0)
+    variance, vectors = np.linalg.eigh(np.cov(codes.T).reshape(latents, latents))
+    variance = np.maximum(variance[::-1], 1e-8 * variance.max() + 1e-30)
+    axes = vectors[:, ::-1].T
+    alive = variance > 1e-6 * variance[0]
+    rotation = np.eye(latents)
+    whiten = axes / np.sqrt(variance)[:, None]
+    rotation[np.ix_(alive, alive)] = unmixing((codes - mean) @ whiten[alive].T, seed)
+    into, back = rotation @ whiten, axes.T * np.sqrt(variance) @ rotation.T
+    weight, bias = (_double(p) for p in (last.weight, last.bias))
+    _put(last.weight[:latents], into @ weight[:latents])
+    _put(last.bias[:latents], into @ (bias[:latents] - mean))
+    weight, bias = (_double(p) for p in (first.weight, first.bias))
+    _put(first.weight, weight @ back)
+    _put(first.bias, bias + weight @ mean)
+    set_widths(networks, x)
+
+
+def unmixing(white: np.ndarray, seed: int) -> np.ndarray:
+    """The rotation that makes white data (n, K) independent, by FastICA."""
+    from sklearn.decomposition import FastICA
+    from sklearn.exceptions import ConvergenceWarning
+
+    if white.shape[1] == 1:
+        return np.ones((1, 1))
+    solver = FastICA(whiten=False, fun="logcosh", max_iter=1000, tol=1e-6, random_state=seed % 2**32)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ConvergenceWarning)
+        solver.fit(white)
+    if any(issubclass(w.category, ConvergenceWarning) for w in caught):
+        log.warning("FastICA did not converge in 1000 iterations: the data may be Gaussian in some directions")
+    return solver.components_
+
+
+def set_widths(networks: Networks, x: Tensor) -> None:
+    """Posterior variances 1 / (1 + F_k), the same for every observation: F_k by a small step of each latent, from
+    log p(m|z) - log p(m|z + d e_k) = d^2 F_k / 2 + O(d^3) at m = E[x|z]."""
+    last, first = _layers(networks)
+    latents = first.in_features
+    z = networks["encoder"](x[:ROWS_FOR_WIDTHS]).mean.double()
+    decoder = copy.deepcopy(networks["decoder"]).double()
+    here = decoder(z)
+    fisher = []
+    for k in range(latents):
+        step = torch.zeros(latents, dtype=z.dtype, device=z.device)
+        step[k] = STEP
+        lost = [here.log_prob(here.mean) - decoder(z + sign * step).log_prob(here.mean) for sign in (1, -1)]
+        fisher.append((sum(lost) / STEP**2).mean())
+    last.weight[latents:] = 0
+    last.bias[latents:] = -torch.log1p(torch.stack(fisher).clamp(min=0)).to(last.bias)
+
+
+def _linear(solve, latents: int, architecture: dict) -> Recipe:
+    architecture = architecture | {"network": "linear", "likelihood": "gaussian"}
+    recipe = one_player((), {}, groups=as_groups(None, latents), latents=latents, **architecture)
+    return replace(recipe, players=(), finish=solve)
+
+
+def _principal(x: Tensor, networks: Networks, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+    """Mean (D,), axes (K, D), variances (K,) along them, and the mean variance of the other directions."""
+    from sklearn.decomposition import PCA
+
+    latents, rows = _layers(networks)[1].in_features, _rows(x)
+    if latents > min(rows.shape[0] - 1, rows.shape[1]):
+        raise ValueError(
+            f"{rows.shape[0]} rows of {rows.shape[1]} features have at most "
+            f"{min(rows.shape[0] - 1, rows.shape[1])} principal components; {latents} latents are too many"
+        )
+    found = PCA(latents, random_state=seed % 2**32).fit(rows)
+    shrink = (len(rows) - 1) / len(rows)  # maximum likelihood divides by n
+    least = 1e-6 * max(rows.var(0).mean(), 1e-12)
+    noise = max(float(found.noise_variance_) * shrink, least)
+    return found.mean_, found.components_, np.maximum(found.explained_variance_ * shrink, noise), noise
+
+
+def _write(networks: Networks, loading: np.ndarray, unmix: np.ndarray, mean: np.ndarray, noise: float) -> None:
+    last, first = _layers(networks)
+    latents = first.in_features
+    _put(last.weight[:latents], unmix)
+    _put(last.bias[:latents], -unmix @ mean)
+    _put(first.weight, loading)
+    _put(first.bias, mean)
+    networks["decoder"].log_variance.fill_(np.log(noise))  # type: ignore[operator]
+
+
+def _layers(networks: Networks) -> tuple[nn.Linear, nn.Linear]:
+    """The encoder's last layer, whose first rows make the means, and the decoder's first."""
+    return networks["encoder"].body[-1], networks["decoder"].body[0]  # type: ignore[index]
+
+
+def _rows(x: Tensor) -> np.ndarray:
+    return x.flatten(1).double().cpu().numpy()
+
+
+def _double(p: Tensor) -> np.ndarray:
+    return p.detach().double().cpu().numpy()
+
+
+def _put(place: Tensor, values: np.ndarray) -> None:
+    place.copy_(torch.as_tensor(values))

@@ -1,0 +1,63 @@
+"""What is left to do once the steps are over: closed forms, and the statistics that batch normalisation goes on with."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from partita.networks.normalise import BatchNorm
+from partita.recipes import Recipe
+from partita.recipes.recipe import value_at
+from partita.trace import Batch
+from partita.training.draws import seed_of
+
+ROWS_LOOKED_AT = 20000
+ROWS_NORMALISED = 2000
+
+
+def rows_to_look_at(size: int, most: int = ROWS_LOOKED_AT) -> np.ndarray:
+    """All rows, or a fixed random choice of `most` in their order."""
+    return np.arange(size) if size <= most else np.sort(np.random.default_rng(0).choice(size, most, replace=False))
+
+
+def needs_finishing(recipe: Recipe, modules: Mapping[str, nn.Module]) -> bool:
+    return recipe.finish is not None or bool(_normalisations(modules))
+
+
+def finished(
+    recipe: Recipe, parameters: Mapping[str, Tensor], rows: Mapping[str, Tensor], seed: int
+) -> dict[str, Tensor]:
+    """The parameters of one model after `recipe.finish`, with statistics for its batch normalisations."""
+    modules = {name: make().to(rows["x"].device) for name, make in recipe.networks.items()}
+    for name, module in modules.items():
+        own = {key.removeprefix(f"{name}."): p for key, p in parameters.items() if key.startswith(f"{name}.")}
+        module.load_state_dict(own, strict=False)
+    with torch.no_grad():
+        if recipe.finish is not None:
+            recipe.finish(modules, rows["x"], seed)
+        _normalise(recipe, modules, rows, seed)
+    return {f"{name}.{key}": p.detach() for name, module in modules.items() for key, p in module.state_dict().items()}
+
+
+def _normalise(recipe: Recipe, modules: Mapping[str, nn.Module], rows: Mapping[str, Tensor], seed: int) -> None:
+    """One pass of the recipe over many rows at once; its statistics are kept, so that a row's code is its own."""
+    layers = _normalisations(modules)
+    if not layers:
+        return
+    rows = {name: values[:ROWS_NORMALISED] for name, values in rows.items()}
+    x = rows["x"]
+    generator = torch.Generator().manual_seed(seed_of(seed, "normalise"))
+    noise = {name: torch.randn(len(x), n, generator=generator).to(x) for name, n in recipe.noise.items()}
+    knobs = {name: torch.tensor(value_at(value, 0)).to(x) for name, value in recipe.knobs.items()}
+    for layer in layers:
+        layer.keeping = True
+    trace = recipe.trace(modules, Batch(size=len(x), **rows), noise, knobs)
+    if "x" not in trace.drawn:
+        trace.px  # noqa: B018  decodes, so that the decoder's layers see data too
+    for layer in layers:
+        layer.keeping = False
+
+
+def _normalisations(modules: Mapping[str, nn.Module]) -> list[BatchNorm]:
+    return [layer for module in modules.values() for layer in module.modules() if isinstance(layer, BatchNorm)]
