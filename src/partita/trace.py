@@ -1,14 +1,18 @@
 """One forward pass, recorded."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from partita.distributions import STANDARD_NORMAL, Posterior, Prior
+from partita.distributions.conditional import ConditionalNormal
+from partita.distributions.uniform import UNIFORM
 
 Networks = Mapping[str, Callable[..., Any]]
+Knobs = Mapping[str, Tensor]
 
 
 @dataclass(frozen=True)
@@ -26,7 +30,8 @@ class Batch:
 class Trace:
     """What a measure may look at: the batch, the noise, q(z|x), z ~ q(z|x), p(z) and p(x|z).
 
-    `knobs` are numbers of the method that are not weights of its objective (a capacity, say).
+    `knobs` are numbers of the method that are not weights of its objective (a capacity, say). `drawn` is what else the
+    pass made on its way: the labels it went on with, a dreamed observation.
     """
 
     batch: Batch
@@ -36,6 +41,7 @@ class Trace:
     q: Posterior
     z: Tensor
     prior: Prior
+    drawn: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def px(self):
@@ -45,15 +51,86 @@ class Trace:
 
 @dataclass(frozen=True)
 class Wake:
-    """Data -> encoder -> z, with a fixed prior."""
+    """Data -> encoder -> z, with a prior: fixed, or made from the networks and knobs where it has parameters."""
 
-    prior: Prior = STANDARD_NORMAL
+    prior: Prior | Callable[[Networks, Knobs], Prior] = STANDARD_NORMAL
 
-    def __call__(
-        self, networks: Networks, batch: Batch, noise: Mapping[str, Tensor], knobs: Mapping[str, Tensor]
-    ) -> Trace:
-        q = networks["encoder"](batch.x)
-        return Trace(batch, noise, knobs, networks, q, q.sample(noise["z"]), self.prior)
+    def prior_of(self, networks: Networks, knobs: Knobs) -> Prior:
+        return self.prior(networks, knobs) if callable(self.prior) else self.prior
+
+    def encode(self, networks: Networks, x: Tensor, u: Tensor | None = None) -> Posterior:
+        """q(z|x); labels are not looked at."""
+        return networks["encoder"](x)
+
+    def __call__(self, networks: Networks, batch: Batch, noise: Mapping[str, Tensor], knobs: Knobs) -> Trace:
+        q = self.encode(networks, batch.x)
+        return Trace(batch, noise, knobs, networks, q, q.sample(noise["z"]), self.prior_of(networks, knobs))
 
 
 wake = Wake()
+
+
+@dataclass(frozen=True)
+class WakeWithLabels:
+    """Data and labels -> encoder -> z ~ q(z|x,u), with a prior p(z|u) that is a network of its own.
+
+    `imputed`: rows that do not show their labels go on with labels drawn from the predictor q(u|x); then `drawn` has
+    `label_posterior`, that density. Where nobody knows labels, at evaluation, its median stands in for them.
+    """
+
+    labels: int
+    imputed: bool = False
+
+    def encode(self, networks: Networks, x: Tensor, u: Tensor | None = None) -> Posterior:
+        """q(z|x,u); without labels, with those that the predictor finds most likely."""
+        return networks["encoder"](x, networks["predictor"](x).median if u is None else u)
+
+    def prior_of(self, networks: Networks, knobs: Knobs) -> Prior:
+        """p(z|u) at labels spread evenly over the unit cube."""
+        spread = torch.quasirandom.SobolEngine(self.labels).draw(1024)
+        like = next(networks["prior"].parameters())  # type: ignore[attr-defined]  a module, outside the step
+        return ConditionalNormal(networks["prior"](spread.to(like)))
+
+    def __call__(self, networks: Networks, batch: Batch, noise: Mapping[str, Tensor], knobs: Knobs) -> Trace:
+        u, drawn = batch.u, {}
+        if u is None:
+            u = networks["predictor"](batch.x).median
+        elif self.imputed:
+            drawn["label_posterior"] = networks["predictor"](batch.x)
+            shown = torch.ones_like(u) if batch.labelled is None else batch.labelled.unsqueeze(-1)
+            u = shown * u + (1 - shown) * drawn["label_posterior"].sample(noise["u"])
+        q = networks["encoder"](batch.x, u)
+        prior = ConditionalNormal(networks["prior"](u))
+        return Trace(batch, noise, knobs, networks, q, q.sample(noise["z"]), prior, {**drawn, "u": u})
+
+
+@dataclass(frozen=True)
+class Dream:
+    """Prior -> decoder -> encoder, the other way round: codes, a category and noise are drawn, made into an
+    observation, and read off it again. The encoder reads features of a trunk that it shares with a critic.
+
+    `z` are the drawn codes and `q` what the encoder makes of the dreamed observation; `drawn` has that observation `x`,
+    its `features`, the `category` (one-hot) and the encoder's `category_logits`.
+    """
+
+    def encode(self, networks: Networks, x: Tensor, u: Tensor | None = None) -> Posterior:
+        """Q(z|x) of real observations."""
+        return networks["encoder"](networks["trunk"](x))[0]
+
+    def prior_of(self, networks: Networks, knobs: Knobs) -> Prior:
+        return UNIFORM
+
+    def generate(self, networks: Networks, noise: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Uniform codes z, a category and an observation x, all from standard normal noise."""
+        z = torch.erf(noise["z"] / 2**0.5)
+        drawn = noise["category"]
+        category = (drawn == drawn.amax(-1, keepdim=True)).to(drawn) if drawn.shape[-1] else drawn
+        x = networks["decoder"](torch.cat([z, category, noise["rest"]], -1)).mean
+        return {"z": z, "category": category, "x": x}
+
+    def __call__(self, networks: Networks, batch: Batch, noise: Mapping[str, Tensor], knobs: Knobs) -> Trace:
+        made = self.generate(networks, noise)
+        features = networks["trunk"](made["x"])
+        q, logits = networks["encoder"](features)
+        drawn = {**made, "features": features, "category_logits": logits}
+        return Trace(batch, noise, knobs, networks, q, made["z"], UNIFORM, drawn)

@@ -1,4 +1,4 @@
-"""The networks of a game between a generator and a critic, with a reader of the codes (InfoGAN; spec 003, section 4.2)."""
+"""The networks of a game between a generator and a critic, with a reader of the codes (InfoGAN; spec 003, 4.2)."""
 
 import torch
 from torch import Tensor, nn
@@ -32,7 +32,7 @@ class Critic(nn.Module):
 
 
 class Reader(nn.Module):
-    """Features -> Q(z|x), a Gaussian of the architecture's family, and the logits of Q(category|x): 128 units between."""
+    """Features -> Q(z|x), a Gaussian of the architecture's family, and the logits of Q(category|x). 128 units."""
 
     def __init__(self, architecture: Architecture, *, categories: int = 0):
         super().__init__()

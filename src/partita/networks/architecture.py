@@ -46,11 +46,14 @@ class Architecture:
         if self.network in IMAGES_ONLY:
             BODIES[self.network](self.shape, 1, 1)
 
-    def bodies(self, width_out: int | None = None, beside: int = 0) -> tuple[nn.Module, nn.Module]:
-        """Layers of an encoder with `width_out` outputs (those of q(z|x) unless said), and of a decoder."""
+    def bodies(
+        self, width_out: int | None = None, beside: int = 0, width_in: int | None = None
+    ) -> tuple[nn.Module, nn.Module]:
+        """Layers of an encoder with `width_out` outputs (those of q(z|x) unless said), and of a decoder with `width_in`
+        inputs (the latents unless said)."""
         extra = {"hidden": self.hidden} if self.network == "mlp" else {}
         width_out = POSTERIORS[self.posterior].width(self.latents) if width_out is None else width_out
-        return BODIES[self.network](self.shape, width_out, self.latents, beside=beside, **extra)
+        return BODIES[self.network](self.shape, width_out, width_in or self.latents, beside=beside, **extra)
 
     def as_posterior(self, numbers: Tensor) -> Posterior:
         """q(z|x) from an encoder's outputs."""

@@ -10,7 +10,7 @@ from partita.distributions.normal import DiagonalNormal
 from partita.networks.architecture import Architecture
 
 SLOPE = 0.2
-# A label that x decides would otherwise have a density without bound. In logits: sd 0.05, about 0.0125 of the unit range.
+# A label that x decides would otherwise have a density without bound. In logits: sd 0.05, or 0.0125 of the range.
 NARROWEST = -6.0
 
 

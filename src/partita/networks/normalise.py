@@ -8,8 +8,8 @@ from torch.nn.functional import batch_norm
 class BatchNorm(nn.Module):
     """(h - mean) / sqrt(variance + 1e-5) * weight + bias, a channel at a time.
 
-    In training by the statistics of the batch alone, no running averages: the step stays a pure function. Afterwards one
-    pass with `keeping` on stores the statistics that `eval()` uses, so that a row no longer depends on its neighbours.
+    In training by the statistics of the batch alone, no running averages: the step stays a pure function. Afterwards
+    one pass with `keeping` on stores the statistics that `eval()` uses: a row no longer depends on its neighbours.
     """
 
     mean: Tensor

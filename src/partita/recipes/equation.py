@@ -1,6 +1,7 @@
 """A recipe's objective as a line of text, read off the recipe itself."""
 
 import inspect
+import re
 
 from partita.networks import Architecture
 from partita.recipes.recipe import Ramp
@@ -19,6 +20,18 @@ QUANTITIES = {
     "off_diagonal": "sum_{i!=j} C_ij^2",
     "diagonal": "sum_i (C_ii - 1)^2",
     "cross_entropy": "-1/2 E[log D(z)] - 1/2 E[log(1 - D(permuted z))]",
+    "conditional_kl": "KL(q(z|x,u) || p(z|u))",
+    "label_recon": "-E[log p(u|z)]",
+    "prior_kl": "KL(p(z|u) || N(0, I))",
+    "supervised": "sum_j BCE(sigmoid(mean_j), u_j)",
+    "predictor_nll": "-log q(u|x)",
+    "label_entropy": "H(q(u|x))",
+    "mean_recon": "-log p(x|mean)",
+    "weight_norm": "||W||^2",
+    "persuasion": "-log D(G(z))",
+    "criticism": "-log D(x) - log(1 - D(G(z)))",
+    "code_nll": "-log Q(z|G(z))",
+    "category_nll": "-log Q(c|G(z))",
 }
 
 
@@ -62,8 +75,9 @@ def equation(method) -> str:
     lines = []
     for player in recipe.players:
         terms = [_term(weight, QUANTITIES[name]) for name, weight in player.weights.items()]
-        lines.append(" ".join(t for t in terms if t).removeprefix("+ "))
-    return "; ".join(lines)
+        line = " ".join(t for t in terms if t).removeprefix("+ ")
+        lines.append(re.sub(r"\+ ((?:[^ ]+ \* )?)-", r"- \1", line))  # a minus in front, not after the plus
+    return "; ".join(lines) or "nothing step by step: it is solved in closed form"
 
 
 def _term(weight, quantity: str) -> str:

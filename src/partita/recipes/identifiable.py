@@ -1,7 +1,7 @@
 """Methods that use labels u (spec 004): a prior p(z|u) makes the latents identifiable, or labels name them outright.
 
-Labels lie between 0 and 1. The encoders of iVAE and IDVAE see u; a `predictor` q(u|x) is trained beside them on the same
-labels, so that codes of observations without labels exist too. It owns its network alone and moves nothing else.
+Labels lie between 0 and 1. The encoders of iVAE and IDVAE see u; a `predictor` q(u|x) is trained beside them on the
+same labels, so that codes of observations without labels exist too. It owns its network and moves nothing else.
 """
 
 from collections.abc import Mapping
@@ -102,10 +102,10 @@ def ss_ivae(
     latents: int = 6,
     **architecture,
 ) -> Recipe:
-    """Semi-supervised iVAE (eqs. 21-23): rows without labels take them from q(u|x), whose entropy is added to the bound.
+    """Semi-supervised iVAE (eqs. 21-23): rows without labels take them from q(u|x), whose entropy joins the bound.
 
-    `beta` is the **total** weight on the KL, `alpha` that of log q(u|x) over labelled rows. A priori labels are taken to
-    be uniform. Any share of rows may be labelled. KL in closed form, the expectation over q(u|x) from one draw.
+    `beta` is the **total** weight on the KL, `alpha` that of log q(u|x) over labelled rows. A priori labels are taken
+    to be uniform. Any share of rows may be labelled. KL in closed form, the expectation over q(u|x) from one draw.
     """
     recipe = ivae(beta=beta, prior_width=prior_width, prior_depth=prior_depth, latents=latents, **architecture)
     return _semi_supervised(recipe, recipe.players[0], (), alpha)

@@ -3,12 +3,14 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from numbers import Real
+from numbers import Integral, Real
 
-from torch import Tensor
+from torch import Tensor, nn
 
+from partita.distributions import parse_prior
+from partita.measures.elbo import conditional_tc
 from partita.networks import Architecture, Decoder, Encoder, Factory
-from partita.trace import Trace, wake
+from partita.trace import Dream, Trace, Wake, WakeWithLabels, wake
 
 Measure = Callable[[Trace], dict[str, Tensor]]
 
@@ -54,14 +56,22 @@ class Player:
 @dataclass(frozen=True)
 class Recipe:
     """Networks, players, the pass they watch, the standard normal noise that pass needs (name -> columns a row),
-    numbers that are not weights (`knobs`), and the partition of the latents the method works with."""
+    numbers that are not weights (`knobs`), and the partition of the latents the method works with.
+
+    `labels` says whether the method needs labels of "all" rows, of "some", or of "none". `finish(networks, x, seed)`
+    changes the networks in place once training is over; a method in closed form has it and no players. `concern` looks
+    at the quantities logged last and says what a person should know, or None.
+    """
 
     networks: Mapping[str, Factory]
     players: tuple[Player, ...]
     noise: Mapping[str, int]
     groups: tuple[tuple[int, ...], ...]
     knobs: Mapping[str, Value] = field(default_factory=dict)
-    trace: Callable[..., Trace] = wake
+    trace: Wake | WakeWithLabels | Dream = wake
+    labels: str = "none"
+    finish: Callable[[Mapping[str, nn.Module], Tensor, int], None] | None = None
+    concern: Callable[[Mapping[str, float]], str | None] | None = None
 
     @property
     def architecture(self) -> Architecture:
@@ -88,28 +98,40 @@ def one_player(
     groups,
     knobs: Mapping[str, Value] | None = None,
     learning_rate: float = 1e-3,
+    prior: str = "normal",
     **architecture,
 ) -> Recipe:
-    """An encoder and a decoder with one objective."""
+    """An encoder and a decoder with one objective, and a factorised prior (`parse_prior`). A posterior whose latents
+    are correlated given x is watched for how much: KL minus `conditional_tc` is the KL its marginals would have."""
     positive(learning_rate=learning_rate)
     house = Architecture(**architecture)
+    if house.posterior != "diagonal":
+        measures = (*measures, conditional_tc)
     return Recipe(
         networks={"encoder": Factory(Encoder, house), "decoder": Factory(Decoder, house)},
         players=(Player(("encoder", "decoder"), measures, weights, Adam(learning_rate)),),
         noise={"z": house.latents},
         groups=groups,
         knobs=knobs or {},
+        trace=Wake(parse_prior(prior)),
     )
 
 
 def nonnegative(**values) -> None:
     """Refuses weights that are negative or not finite."""
     for name, value in values.items():
-        if isinstance(value, Real) and not (math.isfinite(value) and value >= 0):
+        if isinstance(value, Real) and not (math.isfinite(value) and float(value) >= 0):
             raise ValueError(f"{name} must be a finite number of at least 0, got {value}")
 
 
 def positive(**values) -> None:
     for name, value in values.items():
-        if isinstance(value, Real) and not (math.isfinite(value) and value > 0):
+        if isinstance(value, Real) and not (math.isfinite(value) and float(value) > 0):
             raise ValueError(f"{name} must be a finite number above 0, got {value}")
+
+
+def at_least_one(**values) -> None:
+    """Refuses anything but whole numbers from 1 on."""
+    for name, value in values.items():
+        if not isinstance(value, Integral) or value < 1:
+            raise ValueError(f"{name} must be a whole number of at least 1, got {value}")

@@ -1,4 +1,4 @@
-"""What is left to do once the steps are over: closed forms, and the statistics that batch normalisation goes on with."""
+"""What is left to do once the steps are over: closed forms, and the statistics batch normalisation goes on with."""
 
 from collections.abc import Mapping
 
