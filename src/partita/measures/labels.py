@@ -49,7 +49,9 @@ def supervised(trace: Trace) -> dict[str, Tensor]:
 
 def predictor_nll(trace: Trace) -> dict[str, Tensor]:
     """predictor_nll = -log q(u|x) over the rows that show their labels."""
-    return {"predictor_nll": -(shown(trace.batch) * _predicted(trace).log_prob(trace.batch.u)).mean()}
+    u = trace.batch.u
+    assert u is not None
+    return {"predictor_nll": -(shown(trace.batch) * _predicted(trace).log_prob(u)).mean()}
 
 
 def label_entropy(trace: Trace) -> dict[str, Tensor]:

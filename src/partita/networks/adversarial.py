@@ -73,4 +73,6 @@ class Generator(nn.Module):
 
 
 def _width(architecture: Architecture) -> int:
-    return architecture.bodies()[0][-1].in_features
+    last = architecture.bodies()[0][-1]
+    assert isinstance(last, nn.Linear)
+    return last.in_features

@@ -48,7 +48,7 @@ class Architecture:
 
     def bodies(
         self, width_out: int | None = None, beside: int = 0, width_in: int | None = None
-    ) -> tuple[nn.Module, nn.Module]:
+    ) -> tuple[nn.Sequential, nn.Sequential]:
         """Layers of an encoder with `width_out` outputs (those of q(z|x) unless said), and of a decoder with `width_in`
         inputs (the latents unless said)."""
         extra = {"hidden": self.hidden} if self.network == "mlp" else {}

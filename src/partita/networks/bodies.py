@@ -15,7 +15,7 @@ from partita.networks.normalise import BatchNorm
 Shape = tuple[int, ...]
 
 
-def linear(shape: Shape, width_out: int, width_in: int, *, beside: int = 0) -> tuple[nn.Module, nn.Module]:
+def linear(shape: Shape, width_out: int, width_in: int, *, beside: int = 0) -> tuple[nn.Sequential, nn.Sequential]:
     """One affine map each way, the model of the PDisVAE synthetic study."""
     features = prod(shape)
     encoder = nn.Sequential(nn.Flatten(), nn.Linear(features + beside, width_out))
@@ -25,7 +25,7 @@ def linear(shape: Shape, width_out: int, width_in: int, *, beside: int = 0) -> t
 
 def mlp(
     shape: Shape, width_out: int, width_in: int, *, beside: int = 0, hidden: Shape = (256, 256)
-) -> tuple[nn.Module, nn.Module]:
+) -> tuple[nn.Sequential, nn.Sequential]:
     """Fully connected layers with ReLU; the decoder mirrors the encoder."""
     features = prod(shape)
     encoder = nn.Sequential(nn.Flatten(), *_stack((features + beside, *hidden)), nn.Linear(hidden[-1], width_out))
@@ -34,7 +34,7 @@ def mlp(
     return encoder, decoder
 
 
-def burgess(shape: Shape, width_out: int, width_in: int, *, beside: int = 0) -> tuple[nn.Module, nn.Module]:
+def burgess(shape: Shape, width_out: int, width_in: int, *, beside: int = 0) -> tuple[nn.Sequential, nn.Sequential]:
     """Burgess et al. 2018: 32 channels, kernel 4, stride 2 down to 4 x 4, then 256-256; three convolutions for 32
     pixels, four for 64."""
     channels, depth = _image(shape)
@@ -47,7 +47,7 @@ def burgess(shape: Shape, width_out: int, width_in: int, *, beside: int = 0) -> 
     return encoder, decoder
 
 
-def idvae(shape: Shape, width_out: int, width_in: int, *, beside: int = 0) -> tuple[nn.Module, nn.Module]:
+def idvae(shape: Shape, width_out: int, width_in: int, *, beside: int = 0) -> tuple[nn.Sequential, nn.Sequential]:
     """The architecture of the IDVAE paper (spec 004, section 4), after Locatello et al. 2019: 32-32-64-64 channels."""
     channels, depth = _image(shape)
     inner = [32, 32, 64, 64][-depth:]
@@ -60,7 +60,7 @@ def idvae(shape: Shape, width_out: int, width_in: int, *, beside: int = 0) -> tu
     return encoder, decoder
 
 
-def infogan(shape: Shape, width_out: int, width_in: int, *, beside: int = 0) -> tuple[nn.Module, nn.Module]:
+def infogan(shape: Shape, width_out: int, width_in: int, *, beside: int = 0) -> tuple[nn.Sequential, nn.Sequential]:
     """InfoGAN on MNIST (spec 003, section 4.2): two convolutions, then 1024; batch normalisation, leaky ReLU 0.1.
     What a normalisation would take off again has no bias."""
     if len(shape) != 3 or shape[1] != shape[2] or shape[1] % 4:

@@ -102,7 +102,8 @@ def unmixing(white: np.ndarray, seed: int) -> np.ndarray:
 
     if white.shape[1] == 1:
         return np.ones((1, 1))
-    solver = FastICA(whiten=False, fun="logcosh", max_iter=1000, tol=1e-6, random_state=seed % 2**32)
+    settings: dict = {"whiten": False, "fun": "logcosh", "max_iter": 1000, "tol": 1e-6, "random_state": seed % 2**32}
+    solver = FastICA(**settings)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ConvergenceWarning)
         solver.fit(white)
@@ -123,8 +124,8 @@ def set_widths(networks: Networks, x: Tensor) -> None:
     for k in range(latents):
         step = torch.zeros(latents, dtype=z.dtype, device=z.device)
         step[k] = STEP
-        lost = [here.log_prob(here.mean) - decoder(z + sign * step).log_prob(here.mean) for sign in (1, -1)]
-        fisher.append((sum(lost) / STEP**2).mean())
+        there = decoder(z + step).log_prob(here.mean) + decoder(z - step).log_prob(here.mean)
+        fisher.append((2 * here.log_prob(here.mean) - there).mean() / STEP**2)
     last.weight[latents:] = 0
     last.bias[latents:] = -torch.log1p(torch.stack(fisher).clamp(min=0)).to(last.bias)
 
@@ -149,7 +150,8 @@ def _principal(x: Tensor, networks: Networks, seed: int) -> tuple[np.ndarray, np
     shrink = (len(rows) - 1) / len(rows)  # maximum likelihood divides by n
     least = 1e-6 * max(rows.var(0).mean(), 1e-12)
     noise = max(float(found.noise_variance_) * shrink, least)
-    return found.mean_, found.components_, np.maximum(found.explained_variance_ * shrink, noise), noise
+    variance = np.maximum(np.asarray(found.explained_variance_) * shrink, noise)
+    return np.asarray(found.mean_), np.asarray(found.components_), variance, noise
 
 
 def _write(networks: Networks, loading: np.ndarray, unmix: np.ndarray, mean: np.ndarray, noise: float) -> None:

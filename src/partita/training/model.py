@@ -46,7 +46,8 @@ class Model:
 
     def posterior(self, x: np.ndarray, u: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Means and log-variances of q(z|x), (n, K) each; where the encoder sees labels u, of q(z|x,u)."""
-        return self._by_rows(x, self._encode, u)
+        mean, log_variance = self._by_rows(x, self._encode, u)
+        return mean, log_variance
 
     def decode(self, z: np.ndarray) -> np.ndarray:
         """E[x|z] in the units of the observations, (n, *shape)."""
@@ -67,7 +68,8 @@ class Model:
             trace = self.recipe.trace(self.networks, Batch(rows, len(x)), noise, knobs)
             return -trace.px.log_prob(rows), trace.prior.kl(trace.q, trace.z)
 
-        return self._by_rows(x, both)
+        recon, kl = self._by_rows(x, both)
+        return recon, kl
 
     def _encode(self, rows: Tensor, u: Tensor | None) -> tuple[Tensor, Tensor]:
         q = self.recipe.trace.encode(self.networks, rows, u)
