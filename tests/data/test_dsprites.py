@@ -1,11 +1,14 @@
 import time
+import zipfile
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
 
 from partita.data import FactorGrid, load
 from partita.data.dsprites import NAMES, SIZES, bit_images
+from partita.data.polygons import unpack
 
 HERE = Path(__file__).parent
 SHARED = HERE / "../../../shared/data/dsprites"
@@ -71,6 +74,61 @@ def test_orientations_0_and_39_are_the_same_angle():
 def test_bad_steps(every):
     with pytest.raises(ValueError, match="every must be (5 steps|a list, each a whole number)"):
         load("dsprites", every=every)
+
+
+@pytest.fixture(scope="module")
+def official_classes():
+    return np.c_[np.zeros(OFFICIAL.size, np.int64), OFFICIAL.all_classes()]
+
+
+@pytest.fixture
+def official_h5(tmp_path, official_classes):
+    """The official layout at full size; only the first images are drawn, the rest takes no room."""
+    path = tmp_path / "dsprites.hdf5"
+    with h5py.File(path, "w") as file:
+        images = file.create_dataset("imgs", (OFFICIAL.size, 64, 64), "u1", chunks=(1024, 64, 64), compression=1)
+        images[:1024] = unpack(bit_images(0, 0, 0, np.arange(32), np.arange(32))).reshape(1024, 64, 64)
+        file.create_dataset("latents/classes", data=official_classes, compression=1)
+    return path
+
+
+def test_the_official_hdf5_is_read(official_h5):
+    steps = (3, 6, 40, 2, 3)
+    data = load("dsprites", every=steps, file=official_h5)
+    np.testing.assert_array_equal(data.x, load("dsprites", every=steps).x)
+    assert data.description["options"]["file"] == str(official_h5)
+
+
+def test_other_files_are_not_taken_for_the_official_one(official_h5, tmp_path, official_classes):
+    with h5py.File(official_h5, "a") as file:
+        file["latents/classes"][:2] = official_classes[[1, 0]]
+    with pytest.raises(ValueError, match="dsprites.hdf5: the images are not in the official order"):
+        load("dsprites", file=official_h5)
+    np.savez(tmp_path / "a.npz", imgs=np.zeros((3, 64, 64), np.uint8), latents_classes=official_classes[:3])
+    with pytest.raises(ValueError, match="a.npz: expected the 6 classes"):
+        load("dsprites", file=tmp_path / "a.npz")
+    np.savez(tmp_path / "a.npz", imgs=np.zeros((3, 64, 64), np.uint8), latents_classes=official_classes)
+    with pytest.raises(ValueError, match="a.npz: .*too short"):
+        load("dsprites", file=tmp_path / "a.npz")
+
+
+@pytest.mark.slow
+def test_the_official_npz_is_read(tmp_path, official_classes):
+    """3 GB unpacked, of which only the wanted rows come into memory; the pickled metadata stays closed."""
+    drawn = unpack(bit_images(0, 0, 0, np.arange(32), np.arange(32))).reshape(1024, 64, 64)
+    path = tmp_path / "dsprites.npz"
+    np.savez_compressed(path, latents_classes=official_classes, metadata=np.array({"a": 1}, dtype=object))
+    header = {"descr": "|u1", "fortran_order": False, "shape": (OFFICIAL.size, 64, 64)}
+    with (
+        zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,
+        archive.open("imgs.npy", "w", force_zip64=True) as member,
+    ):
+        np.lib.format.write_array_header_1_0(member, header)
+        member.write(drawn.tobytes())
+        for _ in range(719):
+            member.write(bytes(drawn.nbytes))
+    data = load("dsprites", every=(3, 6, 40, 1, 1), file=path)
+    np.testing.assert_array_equal(data.x[:, 0], drawn)
 
 
 @pytest.mark.slow

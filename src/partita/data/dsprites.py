@@ -16,7 +16,7 @@ from partita.data.card import Card
 from partita.data.dataset import Dataset
 from partita.data.factors import FactorGrid, coarser
 from partita.data.hdf5 import h5_rows, read_h5
-from partita.data.npy import read_npz
+from partita.data.npy import read_npz, read_npz_rows
 from partita.data.polygons import fill, unpack
 from partita.data.reading import existing_file, reading
 
@@ -91,14 +91,13 @@ def official(path: Path, rows: np.ndarray) -> np.ndarray:
     """Rows of the file its authors publish; its pickled metadata is never touched."""
     path = existing_file(path)
     with reading(path):
-        if path.suffix.lower() == ".npz":
-            images, classes = read_npz(path, ["imgs", "latents_classes"]).values()
-        else:
-            images, classes = h5_rows(path, "imgs"), read_h5(path, "latents/classes")
-        if len(images) != CARD.size or classes.shape != (CARD.size, 6):
-            raise ValueError(
-                f"expected {CARD.size} images and their 6 classes, found {len(images)} and {classes.shape}"
-            )
+        packed = path.suffix.lower() == ".npz"
+        classes = read_npz(path, ["latents_classes"])["latents_classes"] if packed else read_h5(path, "latents/classes")
+        if classes.shape != (CARD.size, 6):
+            raise ValueError(f"expected the 6 classes of {CARD.size} images, found {classes.shape}")
         if not np.array_equal(FactorGrid(NAMES, SIZES).to_index(classes[:, 1:]), np.arange(CARD.size)):
             raise ValueError("the images are not in the official order, posY fastest")
-        return np.asarray(images[rows]).reshape(len(rows), 1, 64, 64)
+        images = read_npz_rows(path, "imgs", rows) if packed else h5_rows(path, "imgs", rows)[:]
+        if images.dtype != np.uint8 or images.size != len(rows) * 64 * 64 or images.max() > 1:
+            raise ValueError(f"expected images 64 x 64 of 0 and 1, found {images.dtype} {images.shape[1:]}")
+        return images.reshape(len(rows), 1, 64, 64)

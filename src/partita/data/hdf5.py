@@ -9,9 +9,11 @@ import numpy as np
 
 from partita.data.arrays import FACTOR_KEYS, LABEL_KEYS, columns_of, described, from_array, observation_key
 from partita.data.dataset import Dataset
+from partita.data.fetch import cache_folder
 from partita.data.movies import check_samples
 from partita.data.reading import check_fits, existing_file, reading
 from partita.data.rows import DiskRows, settled
+from partita.data.scratch import Scratch
 
 
 def load_h5(
@@ -109,6 +111,7 @@ class _RowSource:
         self.path, self.key = path, key
         self.opened: tuple[int, Any] | None = None
         self.mapped: np.ndarray | None = None
+        self.scratch: Scratch | None = None
 
     def array(self) -> Any:
         import h5py
@@ -134,17 +137,14 @@ class _RowSource:
             return self.arranged(self.mapped[wanted] if self.mapped is not None else self.unpacked(wanted))
 
     def unpacked(self, wanted: np.ndarray) -> np.ndarray:
-        """Each chunk that holds a wanted row is unpacked once."""
         array = self.array()
-        result = np.empty((len(wanted), *array.shape[1:]), dtype=array.dtype)
-        step = array.chunks[0] if array.chunks else 1024
-        chunk = wanted // step
-        order = np.argsort(chunk, kind="stable")
-        for mine in np.split(order, np.flatnonzero(np.diff(chunk[order])) + 1):
-            if len(mine):
-                start = int(chunk[mine[0]]) * step
-                result[mine] = array[start : start + step][wanted[mine] - start]
-        return result
+        if len(wanted) and (np.diff(wanted) == 1).all():  # one stretch, as when everything is read: nothing to keep
+            return array[int(wanted[0]) : int(wanted[-1]) + 1]
+        if self.scratch is None:
+            step = array.chunks[0] if array.chunks else 1024
+            chunks = lambda numbers: (self.array()[int(c) * step : int(c + 1) * step] for c in numbers)  # noqa: E731
+            self.scratch = Scratch(array.shape, array.dtype, step, chunks)
+        return self.scratch.read(wanted, cache_folder() / "scratch")
 
     @staticmethod
     def arranged(rows: np.ndarray) -> np.ndarray:

@@ -61,11 +61,15 @@ def read_npz_rows(path: str | os.PathLike, key: str, rows: np.ndarray) -> np.nda
     """`array[rows]`, rows ascending, of an array that need not fit into memory: it is read through once."""
     path = existing_file(path)
     with reading(path), zipfile.ZipFile(path) as archive:
-        member = _array_members(archive)[key]
+        member = _array_members(archive).get(key)
+        if member is None:
+            raise ValueError(f"has no array {key}")
         with archive.open(member) as stream:
             header = _checked_header(stream, member.file_size, f"array {key!r}")
             if header.fortran:
                 raise ValueError(f"array {key!r} is stored in column order, which cannot be read by rows")
+            if not header.shape or (len(rows) and int(rows[-1]) >= header.shape[0]):
+                raise ValueError(f"array {key!r} has shape {header.shape}, too short for the rows wanted")
             n, *shape = header.shape
             width = header.nbytes // max(1, n)
             check_fits(len(rows) * width, "what is wanted of it")

@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 
 from partita.data.dataset import Dataset
+from partita.data.fetch import cache_folder
 from partita.data.reading import check_fits, total_memory
+from partita.data.scratch import Scratch
 
 Index = int | slice | Sequence[int] | np.ndarray
 SHARE_OF_MEMORY = 0.4  # of the machine's: larger arrays stay on disk unless asked otherwise
@@ -48,16 +50,27 @@ class DiskRows:
 
 
 def decoded_rows(paths: Sequence[Path], decode: Callable[[Path], np.ndarray], shape: tuple[int, ...]) -> DiskRows:
-    """One file a row, (n, *shape) uint8, decoded on several threads (image decoders release the interpreter)."""
+    """One file a row, (n, *shape) uint8, decoded on several threads (image decoders release the interpreter).
+
+    What has been decoded out of order, as in training, is kept in a temporary file: the next epoch is a plain read.
+    """
     pools: dict[int, ThreadPoolExecutor] = {}
 
+    def decoded(rows: np.ndarray) -> Iterator[np.ndarray]:
+        pid = os.getpid()
+        if pid not in pools:  # threads do not survive a fork
+            pools[pid] = ThreadPoolExecutor(min(8, os.cpu_count() or 1))
+        return (image[None] for image in pools[pid].map(decode, [paths[row] for row in rows]))
+
+    scratch = Scratch((len(paths), *shape), np.dtype(np.uint8), 1, decoded)
+
     def read(rows: np.ndarray) -> np.ndarray:
-        pid = os.getpid()  # threads do not survive a fork
-        pool = pools.setdefault(pid, ThreadPoolExecutor(min(8, os.cpu_count() or 1)))
-        result = np.empty((len(rows), *shape), dtype=np.uint8)
-        for k, image in enumerate(pool.map(decode, [paths[row] for row in rows])):
-            result[k] = image
-        return result
+        if len(rows) and (np.diff(rows) == 1).all():
+            result = np.empty((len(rows), *shape), dtype=np.uint8)
+            for k, image in enumerate(decoded(rows)):
+                result[k] = image[0]
+            return result
+        return scratch.read(rows, cache_folder() / "scratch")
 
     return DiskRows((len(paths), *shape), np.uint8, read)
 
