@@ -26,7 +26,7 @@ def load_h5(
     scale: float | None = None,
     stream: bool | None = None,
 ) -> Dataset:
-    """Observations from an HDF5 file; `key`, `factors` and `labels` are paths inside it such as "session1/frames".
+    """Observations from an HDF5 file; `key`, `factors` and `labels` are paths inside it such as "day1/frames".
 
     `stream=True` leaves the observations on disk and reads batches as they are needed; by default that happens when
     they would take more than 40 % of the machine's memory.
