@@ -2,48 +2,70 @@
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
 from importlib.util import find_spec
 
 import torch
 from torch import Tensor
 
 from partita.kernels import streaming
-from partita.kernels.standardise import Standardised, standardise
+from partita.kernels.standardise import Standardised, Units, units_of
 
 Block = tuple[int, ...]
 LogSums = Callable[..., Tensor]
 
-# Pairs times latents up to which float64 is taken without asking: some 2 minutes on two cores, seconds on a GPU.
+# Pairs times latents up to which float64 is taken without asking: some 5 minutes on two cores, seconds on a GPU.
 AFFORDABLE = {"cpu": 2e11, "cuda": 2e10}
-# Error against float64 by differences, in nats, that a form or a precision may have on the probe.
-TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-9}
+# Error against float64 by differences, in nats, that a form or a precision may have on the probe: half of what is
+# promised for all queries.
+TOLERANCE = {torch.float32: 5e-6, torch.float64: 1e-9}
 PROBE = 64
 
 
-def log_mixture(
-    z: Tensor,
-    mean: Tensor,
-    log_variance: Tensor,
-    blocks: Sequence[Sequence[int]],
-    *,
-    own: Tensor | None = None,
-    dtype: torch.dtype | None = None,
-    form: str | None = None,
-) -> Tensor:
-    """log (1/N) sum_j N(z_{i,S}; mean_j, exp log_variance_j) of n queries for each block S of latents, (n, blocks).
+@dataclass(frozen=True)
+class Mixture:
+    """N diagonal Gaussians, equally likely, made ready for sums over all of them."""
 
-    `z` is (n, K), `mean` and `log_variance` (N, K); the answer is float64, and nothing of size n x N is ever held.
-    `own` (n,) names the component each query was drawn from, which makes large blocks fast. `dtype` None takes float64
-    where that is affordable and float32 beyond, unless float32 is off by more than 1e-5 nats on 64 of the queries.
-    `form` is that of `streaming.log_sums`; None takes the matrix product where it is as good on those queries. A GPU
-    with Triton runs float32 in fused kernels. Differentiable; give `dtype` and `form` in a training step, the choice
-    costs a second pass over 64 queries.
-    """
-    chosen = [tuple(sorted(block)) for block in blocks]
-    s = standardise(z, mean, log_variance)
-    dtype, form, sums = choose(s, chosen, own, dtype, form)
-    units = torch.stack([s.log_unit[list(block)].sum() for block in chosen])
-    return (sums(s.to(dtype), chosen, own=own, form=form) + units) * math.log(2) - math.log(len(mean))
+    mean: Tensor
+    log_scale: Tensor
+    units: Units
+
+    @staticmethod
+    def of(mean: Tensor, log_variance: Tensor) -> "Mixture":
+        """From (N, K) parameters; differentiable in them."""
+        units = units_of(mean, log_variance)
+        return Mixture(*units.components(mean, log_variance), units)
+
+    def log_density(
+        self,
+        z: Tensor,
+        blocks: Sequence[Sequence[int]],
+        *,
+        own: Tensor | None = None,
+        dtype: torch.dtype | None = None,
+        form: str | None = None,
+        guarded: bool = True,
+    ) -> Tensor:
+        """log (1/N) sum_j N(z_{i,S}; mean_j, variance_j) of n queries for each block S of latents, (n, blocks) float64.
+
+        Nothing of size n x N is ever held. `own` (n,) names the component each query was drawn from, which makes large
+        blocks fast. `dtype` None takes float64 where that is affordable and float32 beyond, unless float32 is off by
+        more than 5e-6 nats on 64 of the queries. `form` is that of `streaming.log_sums`; None takes the matrix product
+        where it is as good on those queries. A GPU with Triton runs float32 in fused kernels. Differentiable. For a
+        training step give `dtype`, `form`, `own` and `guarded=False`: then nothing is probed and nothing waits.
+        """
+        chosen = [tuple(sorted(block)) for block in blocks]
+        s = Standardised(self.units.queries(z), self.mean, self.log_scale)
+        dtype, form, sums = choose(s, chosen, own, dtype, form)
+        units = self.units.log_density @ _membership(tuple(chosen), len(self.mean), z.device)
+        logs = sums(s.to(dtype), chosen, own=own, form=form, guarded=guarded)
+        return (logs + units) * math.log(2) - math.log(self.mean.shape[1])
+
+
+def log_mixture(z: Tensor, mean: Tensor, log_variance: Tensor, blocks: Sequence[Sequence[int]], **how) -> Tensor:
+    """`Mixture.log_density` of queries (n, K) under components (N, K)."""
+    return Mixture.of(mean, log_variance).log_density(z, blocks, **how)
 
 
 def choose(
@@ -62,8 +84,8 @@ def choose(
     with torch.no_grad():
         exact = streaming.log_sums(probe.to(torch.float64), blocks, own=probe_own)
         for way in [form] if form is not None else ["matrix", "dense"]:
-            error = sums(probe.to(kind), blocks, own=probe_own, form=way).sub_(exact).abs().max().item() * math.log(2)
-            if error <= TOLERANCE[kind]:
+            found = sums(probe.to(kind), blocks, own=probe_own, form=way)
+            if (found - exact).abs().max().item() * math.log(2) <= TOLERANCE[kind]:
                 return kind, way, sums
     kind = dtype or torch.float64
     return kind, "dense", implementation(s, kind)
@@ -76,3 +98,10 @@ def implementation(s: Standardised, dtype: torch.dtype) -> LogSums:
 
         return triton_lse.log_sums
     return streaming.log_sums
+
+
+@cache
+def _membership(blocks: tuple[Block, ...], latents: int, device: torch.device) -> Tensor:
+    """1 where a latent is in a block, (K, blocks); kept, since copying it to a device waits for the device."""
+    rows = [[float(k in block) for block in blocks] for k in range(latents)]
+    return torch.tensor(rows, dtype=torch.float64, device=device)

@@ -4,7 +4,7 @@ Plain torch: the oracle of the Triton kernels and their stand-in on every other 
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 
@@ -23,22 +23,26 @@ LN2 = math.log(2)
 CPU_TILE, ACCELERATOR_TILE = (16, 2040), (512, 65536)
 
 
-def log_sums(s: Standardised, blocks: Sequence[Block], *, own: Tensor | None = None, form: str = "dense") -> Tensor:
+def log_sums(
+    s: Standardised, blocks: Sequence[Block], *, own: Tensor | None = None, form: str = "dense", guarded: bool = True
+) -> Tensor:
     """log2 sum_j 2^u_ij(S), (n, blocks) float64, u_ij(S) the standardised log2 density of block S under component j.
 
     Arithmetic in the dtype of `s`, partial sums added in float64. Where all of a block's latents are asked for as well,
     its density is the product of theirs: no exponential of its own. Other blocks take their exponents by one matrix
     product (`form="matrix"`) or by differences (`"dense"`), shifted by the exponent of the component the query was
-    drawn from (`own`). A sum that leaves the dtype's range is done again with a running maximum in float64.
-    Differentiable in z, mean and log_scale.
+    drawn from (`own`). If `guarded`, a sum that leaves the dtype's range is done again with a running maximum in
+    float64. Differentiable in z, mean and log_scale.
     """
-    return _LogSums.apply(s.z, s.mean, s.log_scale, tuple(blocks), own, form)
+    distinct = tuple(dict.fromkeys(blocks))
+    found = _LogSums.apply(s.z, s.mean, s.log_scale, distinct, own, form, guarded)
+    return found[:, [distinct.index(block) for block in blocks]]
 
 
 class _LogSums(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, z, mean, log_scale, blocks, own, form):
-        logs = _forward(Standardised(z.detach(), mean.detach(), log_scale.detach(), z), blocks, own, form)
+    def forward(ctx, z, mean, log_scale, blocks, own, form, guarded):
+        logs = _forward(Standardised(z, mean, log_scale).detach(), blocks, own, form, guarded)
         ctx.save_for_backward(z, mean, log_scale, logs)
         ctx.blocks = blocks
         return logs
@@ -46,11 +50,11 @@ class _LogSums(torch.autograd.Function):
     @staticmethod
     def backward(ctx, gradient):
         z, mean, log_scale, logs = ctx.saved_tensors
-        gradients = _backward(Standardised(z, mean, log_scale, z), ctx.blocks, logs, gradient)
-        return *gradients, None, None, None
+        gradients = _backward(Standardised(z, mean, log_scale), ctx.blocks, logs, gradient)
+        return *gradients, None, None, None, None
 
 
-def _forward(s: Standardised, blocks: Sequence[Block], own: Tensor | None, form: str) -> Tensor:
+def _forward(s: Standardised, blocks: Sequence[Block], own: Tensor | None, form: str, guarded: bool) -> Tensor:
     multiplied, direct = split_blocks(s, blocks)
     shift = own_exponents(s, direct, own)
     sums = s.z.new_zeros(len(multiplied) + len(direct), s.z.shape[1], dtype=torch.float64)
@@ -63,14 +67,13 @@ def _forward(s: Standardised, blocks: Sequence[Block], own: Tensor | None, form:
                 u = _exponents(s, rows, components, block, form) - shift[rows, b].unsqueeze(-1)
                 sums[len(multiplied) + b, rows] += u.exp2_().sum(-1)
 
-    threads = torch.get_num_threads() if s.z.device.type == "cpu" else 1
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(add_up, _slices(s.z.shape[1], _tile(s)[0])))
-    logs = sums.log2_().T
-    lowest = logs.new_tensor([*floors(s, multiplied), *floors(s, [(0,)] * len(direct))]).expand_as(logs)
-    offset = torch.cat([logs.new_zeros(len(logs), len(multiplied)), shift.double()], 1)
-    found = mend(s, [*multiplied, *direct], logs + offset, lowest + offset)
-    return found[:, [[*multiplied, *direct].index(block) for block in blocks]]
+    _for_each(_slices(s.z.shape[1], _tile(s)[0]), add_up, torch.get_num_threads() if s.z.device.type == "cpu" else 1)
+    offset = torch.cat([sums.new_zeros(s.z.shape[1], len(multiplied)), shift.double()], 1)
+    logs = sums.log2_().T + offset
+    if guarded:
+        lowest = offset + offset.new_tensor([*floors(s, multiplied), *floors(s, [(0,)] * len(direct))])
+        logs = mend(s, [*multiplied, *direct], logs, lowest)
+    return logs[:, [[*multiplied, *direct].index(block) for block in blocks]]
 
 
 def split_blocks(s: Standardised, blocks: Sequence[Block]) -> tuple[list[Block], list[Block]]:
@@ -79,6 +82,15 @@ def split_blocks(s: Standardised, blocks: Sequence[Block]) -> tuple[list[Block],
     room = dict(zip(distinct, can_multiply(s, distinct)))
     multiplied = [b for b in distinct if len(b) == 1 or (room[b] and all((k,) in room for k in b))]
     return multiplied, [b for b in distinct if b not in multiplied]
+
+
+def _for_each(slices: Sequence[slice], work: Callable[[slice], None], threads: int) -> None:
+    if min(threads, len(slices)) == 1:
+        for one in slices:
+            work(one)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(work, slices))
 
 
 def _tile(s: Standardised) -> tuple[int, int]:

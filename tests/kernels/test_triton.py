@@ -1,0 +1,132 @@
+"""The Triton kernels against their torch twin, on a CUDA device."""
+
+import math
+import time
+
+import pytest
+import torch
+
+from partita.kernels import Mixture, log_mixture, streaming
+from partita.kernels.standardise import Standardised, standardise
+from partita.measures import correlation
+
+pytestmark = pytest.mark.gpu
+if not torch.cuda.is_available():
+    pytest.skip("needs a CUDA device", allow_module_level=True)
+pytest.importorskip("triton")
+
+from partita.kernels import triton_lse  # noqa: E402
+
+
+def arrays(n, size, latents, seed=0, sd=0.2, spread=0.5):
+    generator = torch.Generator("cuda").manual_seed(seed)
+    mean, noise, widths = torch.randn(3, size, latents, generator=generator, device="cuda", dtype=torch.float64)
+    log_variance = 2 * math.log(sd) + spread * widths
+    return (mean + torch.exp(log_variance / 2) * noise)[:n], mean, log_variance
+
+
+def partition(latents, group):
+    blocks = [tuple(range(latents))]
+    blocks += [tuple(range(k, min(k + group, latents))) for k in range(0, latents, group)]
+    return list(dict.fromkeys(blocks + [(k,) for k in range(latents)]))
+
+
+@pytest.mark.parametrize("latents", [1, 2, 5, 10, 13, 20])
+@pytest.mark.parametrize("group", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize(("n", "size"), [(1, 3), (70, 1000), (1000, 70), (64, 40000)])
+def test_sums_match_the_twin(latents, group, n, size):
+    z, mean, log_variance = arrays(max(n, size), max(n, size), latents)
+    s = standardise(z[:n], mean[:size], log_variance[:size])[0]
+    own = torch.arange(n, device="cuda") if n <= size else None
+    blocks = partition(latents, group)
+    wanted = streaming.log_sums(s, blocks, own=own)
+    for form, limit in (("dense", 1e-5), ("matrix", 5e-5)):
+        found = triton_lse.log_sums(s.to(torch.float32), blocks, own=own, form=form)
+        assert (found - wanted).abs().max().item() * math.log(2) < limit, form
+
+
+@pytest.mark.parametrize(
+    "blocks", [[(0, 1, 2, 3)], [(0, 2), (1, 3)], [(0, 2), (2, 3), (0,)], [(3,), (3,), (0, 1, 2, 3)]]
+)
+def test_any_blocks(blocks):
+    s = standardise(*arrays(200, 500, 4))[0]
+    own = torch.arange(200, device="cuda")
+    found = triton_lse.log_sums(s.to(torch.float32), blocks, own=own)
+    assert (found - streaming.log_sums(s, blocks, own=own)).abs().max() < 1e-5
+
+
+@pytest.mark.parametrize(("latents", "group"), [(1, 1), (4, 2), (6, 3), (10, 2), (14, 4)])
+@pytest.mark.parametrize("guarded", [True, False])
+def test_gradients_match_the_twin(latents, group, guarded):
+    s = standardise(*arrays(50, 1500, latents))[0]
+    blocks, own = partition(latents, group), torch.arange(50, device="cuda")
+    weights = torch.randn(50, len(blocks), device="cuda", dtype=torch.float64)
+
+    def gradients(dtype, log_sums):
+        leaves = [t.to(dtype).requires_grad_() for t in (s.z, s.mean, s.log_scale)]
+        logs = log_sums(Standardised(*leaves), blocks, own=own, guarded=guarded)
+        return torch.autograd.grad((logs * weights).sum(), leaves)
+
+    for one, other in zip(gradients(torch.float32, triton_lse.log_sums), gradients(torch.float64, streaming.log_sums)):
+        assert (one - other).abs().max() < 1e-4 * other.abs().max()
+
+
+def test_queries_out_of_range_are_mended():
+    z, mean, log_variance = arrays(100, 100, 4)
+    log_variance[:10], log_variance[10:20] = -30.0, 20.0
+    z[30:35] += 300.0
+    blocks = partition(4, 2)
+    found = log_mixture(z, mean, log_variance, blocks, dtype=torch.float32, form="dense")
+    wanted = log_mixture(z, mean, log_variance, blocks, dtype=torch.float64, form="dense")
+    assert torch.isfinite(found).all()
+    assert ((found - wanted).abs() / (1 + wanted.abs())).max() < 0.05
+
+
+def test_correlation_runs_on_the_device_and_agrees_with_the_cpu():
+    inputs = arrays(3000, 3000, 6)
+    on_device = correlation(*inputs, groups=(2, 2, 2))
+    on_cpu = correlation(*(t.cpu() for t in inputs), groups=(2, 2, 2))
+    assert on_device.pc == pytest.approx(on_cpu.pc, abs=1e-9)
+
+
+def test_a_training_step_can_be_captured():
+    z, mean, log_variance = (t.float() for t in arrays(64, 5000, 10))
+    own, blocks = torch.arange(64, device="cuda"), partition(10, 2)
+    bank = Mixture.of(mean, log_variance)
+    z = z.requires_grad_()
+
+    def step():
+        logs = bank.log_density(z, blocks, own=own, dtype=torch.float32, form="dense", guarded=False)
+        return torch.autograd.grad((logs[:, 0] - logs[:, 1:6].sum(1)).mean(), z)[0]
+
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for _ in range(3):
+            wanted = step()
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        found = step()
+    graph.replay()
+    torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-6)
+
+
+def test_full_dsprites_within_three_seconds():
+    size, latents = 737280, 10
+    inputs = [t.float() for t in arrays(size, size, latents, sd=0.1)]
+    blocks, own = partition(latents, 2), torch.arange(size, device="cuda")
+    log_mixture(*(t[:4096] for t in inputs), blocks, own=own[:4096], dtype=torch.float32, form="dense")
+    torch.cuda.synchronize()
+    start = time.perf_counter()
+    found = log_mixture(*inputs, blocks, own=own, dtype=torch.float32, form="dense")
+    torch.cuda.synchronize()
+    seconds = time.perf_counter() - start
+    rows = torch.linspace(0, size - 1, 256, device="cuda").long()
+    exact = Mixture.of(*(t.double() for t in inputs[1:])).log_density(
+        inputs[0][rows].double(), blocks, own=rows, dtype=torch.float64, form="dense"
+    )
+    error = (found[rows] - exact).abs().max().item()
+    print(f"737,280 x 737,280, K=10, G=5: {seconds:.2f} s, error {error:.1e}")
+    assert error < 1e-5
+    assert seconds < 3.0
