@@ -14,11 +14,18 @@ class Parts:
     """Estimates of mi, tc, pc and within_tc on the batch, by the estimator `by` (glossary, sections 2 and 4).
 
     Only the quantities asked for are computed: pc alone needs no single-latent densities, which are the dear ones.
+    `density="factorised"` takes the product of single-latent densities for a block's, as if the latents were
+    independent given x: what code written for diagonal posteriors does with any other (spec 003, section 2.3).
     """
 
     groups: Groups
     by: str
     quantities: tuple[str, ...]
+    density: str = "exact"
+
+    def __post_init__(self):
+        if self.density not in ("exact", "factorised"):
+            raise ValueError(f"tc_density must be 'exact' or 'factorised', got {self.density!r}")
 
     def __call__(self, trace: Trace) -> dict[str, Tensor]:
         latents = trace.z.shape[-1]
@@ -31,7 +38,8 @@ class Parts:
             "within_tc": self.groups + singles,
         }
         wanted = tuple(dict.fromkeys(block for name in self.quantities for block in blocks[name]))
-        logs = aggregate(trace.q, trace.z, wanted, by=self.by, size=trace.batch.size)
+        q = trace.q if self.density == "exact" else trace.q.marginals
+        logs = aggregate(q, trace.z, wanted, by=self.by, size=trace.batch.size)
 
         def log_q(partition: Groups) -> Tensor:
             return sum(
@@ -39,7 +47,7 @@ class Parts:
             )
 
         values = {
-            "mi": lambda: trace.q.log_prob(trace.z) - log_q(joint),
+            "mi": lambda: q.log_prob(trace.z) - log_q(joint),
             "pc": lambda: log_q(joint) - log_q(self.groups),
             "tc": lambda: log_q(joint) - log_q(singles),
             "within_tc": lambda: log_q(self.groups) - log_q(singles),

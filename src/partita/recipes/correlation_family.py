@@ -12,15 +12,18 @@ from partita.measures.weights import check_weights
 from partita.recipes.recipe import Recipe, nonnegative, one_player
 
 
-def beta_tcvae(*, beta: float = 6.0, by: str = "importance", latents: int = 6, **architecture) -> Recipe:
+def beta_tcvae(
+    *, beta: float = 6.0, by: str = "importance", tc_density: str = "exact", latents: int = 6, **architecture
+) -> Recipe:
     """beta-TCVAE (Chen et al. 2018): total correlation with weight beta.
 
     `beta` is the **total** weight on TC: 1 is the VAE. The KL is in closed form, TC from the sample by the estimator
-    `by`.
+    `by`. With a posterior that is not diagonal, `tc_density="factorised"` takes TC from the product of single-latent
+    densities, as code does that was written for diagonal ones; "exact" is the joint density.
     """
     nonnegative(beta=beta)
     groups = as_groups(None, latents)
-    return _parts({"tc": beta - 1}, groups, by, latents, architecture)
+    return _parts({"tc": beta - 1}, groups, by, latents, architecture, tc_density)
 
 
 def hfvae(
@@ -70,7 +73,7 @@ def beta_stcvae(
     return _parts({"pc": beta - 1, "within_tc": -1}, groups, by, latents, architecture)
 
 
-def _parts(weights: dict, groups, by: str, latents: int, architecture: dict) -> Recipe:
+def _parts(weights: dict, groups, by: str, latents: int, architecture: dict, density: str = "exact") -> Recipe:
     check_weights(by, 2, 2)
-    measures = (reconstruction, kl, Parts(groups, by, tuple(weights)))
+    measures = (reconstruction, kl, Parts(groups, by, tuple(weights), density))
     return one_player(measures, {"recon": 1, "kl": 1, **weights}, groups=groups, latents=latents, **architecture)
