@@ -1,0 +1,153 @@
+"""Exact correlation: seconds, memory, error. On a CUDA device also the bank penalty of a training step, and tiles."""
+
+import math
+import resource
+import statistics
+import sys
+import time
+
+import torch
+
+from partita.kernels import Mixture, log_mixture
+from partita.measures import correlation
+
+LATENTS = 10
+
+
+def posteriors(size: int, device: str, sd: float = 0.1) -> list[torch.Tensor]:
+    generator = torch.Generator(device).manual_seed(0)
+    mean, noise, widths = torch.randn(3, size, LATENTS, generator=generator, device=device)
+    log_variance = 2 * math.log(sd) + 0.5 * widths
+    return [mean + torch.exp(log_variance / 2) * noise, mean, log_variance]
+
+
+def blocks_of(group: int) -> list[tuple[int, ...]]:
+    groups = [tuple(range(k, k + group)) for k in range(0, LATENTS, group)]
+    return list(dict.fromkeys([tuple(range(LATENTS)), *groups, *((k,) for k in range(LATENTS))]))
+
+
+def row(name: str, measured: str, note: str = "") -> None:
+    print(f"{name:<58} {measured:>14}  {note}", flush=True)
+
+
+def on_cpu(size: int = 20000) -> None:
+    arrays = posteriors(size, "cpu")
+    start = time.perf_counter()
+    found = correlation(*arrays, groups=(2,) * 5)
+    seconds = time.perf_counter() - start
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    threads = torch.get_num_threads()
+    row(f"exact, N={size:,}, K={LATENTS}, G=5, float64, {threads} threads", f"{seconds:.1f} s", f"peak {peak:.2f} GiB")
+    row("  limits", "60 s", "2 GiB")
+    row("  TC, PC", f"{found.tc:.4f} {found.pc:.4f}")
+
+
+def error_on_rows(
+    arrays: list[torch.Tensor], found: torch.Tensor, blocks: list[tuple[int, ...]], rows: int = 256
+) -> float:
+    chosen = torch.linspace(0, len(found) - 1, rows, device=found.device).long()
+    z, mean, log_variance = (t.double() for t in arrays)
+    exact = Mixture.of(mean, log_variance).log_density(z[chosen], blocks, own=chosen, dtype=torch.float64, form="dense")
+    return (found[chosen] - exact).abs().max().item()
+
+
+def device_seconds(work, repeats: int) -> float:
+    work()
+    times = []
+    for _ in range(repeats):
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        work()
+        torch.cuda.synchronize()
+        times.append(time.perf_counter() - start)
+    return statistics.median(times)
+
+
+def whole_data_set(size: int = 737280) -> None:
+    for sd in (0.3, 0.1, 0.03):
+        arrays = posteriors(size, "cuda", sd)
+        own = torch.arange(size, device="cuda")
+        for group in (2, 5, 1):
+            blocks = blocks_of(group)
+            for form in ("dense", "matrix"):
+                log_mixture(*(t[:4096] for t in arrays), blocks, own=own[:4096], dtype=torch.float32, form=form)
+                found = []
+                seconds = device_seconds(
+                    lambda b=blocks, f=form, o=own, a=arrays, keep=found: keep.append(
+                        log_mixture(*a, b, own=o, dtype=torch.float32, form=f)
+                    ),
+                    repeats=1,
+                )
+                error = error_on_rows(arrays, found[-1], blocks)
+                name = f"all N={size:,}, K={LATENTS}, G={LATENTS // group}, sd {sd}, {form}"
+                row(name, f"{seconds:.2f} s", f"error {error:.1e} (limits 3 s, 1e-5)")
+            if sd != 0.1:
+                break
+
+
+def by_block(size: int = 737280) -> None:
+    """Which part takes the time, and at which tile: the numbers to choose the tiles by."""
+    from partita.kernels import triton_lse
+
+    arrays = posteriors(size, "cuda")
+    own = torch.arange(size, device="cuda")
+
+    def timed(blocks, form="dense"):
+        return device_seconds(lambda: log_mixture(*arrays, blocks, own=own, dtype=torch.float32, form=form), repeats=1)
+
+    before = dict(triton_lse.SMALL_TILES), triton_lse.BLOCK_TILE
+    for length in (1, 2):
+        blocks = [block for block in blocks_of(length) if len(block) <= length]
+        for tile in ((128, 32), (64, 32), (32, 32), (64, 64), (32, 64)):
+            triton_lse.SMALL_TILES[length] = tile
+            row(f"marginals, with groups of {length}, tile {tile}", f"{timed(blocks):.2f} s")
+        triton_lse.SMALL_TILES[length] = before[0][length]
+    for tile in ((64, 32), (32, 64), (32, 32), (16, 64), (128, 32)):
+        triton_lse.BLOCK_TILE = tile
+        both = [timed([tuple(range(LATENTS))], form) for form in ("dense", "matrix")]
+        row(f"joint, tile {tile}, dense and fused", f"{both[0]:.2f} {both[1]:.2f} s")
+    triton_lse.BLOCK_TILE = before[1]
+
+
+def bank_step(size: int = 737280, queries: int = 64) -> None:
+    arrays = posteriors(size, "cuda")
+    bank = Mixture.of(*arrays[1:])
+    own = torch.arange(queries, device="cuda")
+    for group in (1, 2):
+        blocks = blocks_of(group)
+
+        def step(blocks=blocks):
+            z = arrays[0][:queries].clone().requires_grad_()
+            logs = bank.log_density(z, blocks, own=own, dtype=torch.float32, form="dense", guarded=False)
+            return torch.autograd.grad((logs[:, 0] - logs[:, 1:].sum(1)).mean(), z)[0]
+
+        row(
+            f"{queries} queries x {size:,}, G={LATENTS // group}, forward + backward",
+            f"{1e3 * device_seconds(step, 50):.2f} ms",
+            "limit 1 ms",
+        )
+        row("  the same as a CUDA graph", f"{1e3 * captured(step):.2f} ms")
+
+
+def captured(step) -> float:
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for _ in range(3):
+            step()
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        step()
+    return device_seconds(graph.replay, 50)
+
+
+if __name__ == "__main__":
+    print(f"torch {torch.__version__}, {torch.get_num_threads()} threads")
+    if not torch.cuda.is_available():
+        on_cpu(int(sys.argv[1]) if len(sys.argv) > 1 else 20000)
+        sys.exit()
+    print(torch.cuda.get_device_name())
+    bank_step()
+    whole_data_set()
+    by_block()
