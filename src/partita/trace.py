@@ -62,6 +62,10 @@ class Wake:
         """q(z|x); labels are not looked at."""
         return networks["encoder"](x)
 
+    def reconstruct(self, networks: Networks, x: Tensor) -> Tensor:
+        """E[x|z] at the posterior mean."""
+        return networks["decoder"](self.encode(networks, x).mean).mean
+
     def __call__(self, networks: Networks, batch: Batch, noise: Mapping[str, Tensor], knobs: Knobs) -> Trace:
         q = self.encode(networks, batch.x)
         return Trace(batch, noise, knobs, networks, q, q.sample(noise["z"]), self.prior_of(networks, knobs))
@@ -84,6 +88,10 @@ class WakeWithLabels:
     def encode(self, networks: Networks, x: Tensor, u: Tensor | None = None) -> Posterior:
         """q(z|x,u); without labels, with those that the predictor finds most likely."""
         return networks["encoder"](x, networks["predictor"](x).median if u is None else u)
+
+    def reconstruct(self, networks: Networks, x: Tensor) -> Tensor:
+        """E[x|z] at the posterior mean, without labels."""
+        return networks["decoder"](self.encode(networks, x).mean).mean
 
     def prior_of(self, networks: Networks, knobs: Knobs) -> Prior:
         """p(z|u) at labels spread evenly over the unit cube."""
@@ -117,14 +125,18 @@ class Dream:
         """Q(z|x) of real observations."""
         return networks["encoder"](networks["trunk"](x))[0]
 
+    def reconstruct(self, networks: Networks, x: Tensor) -> Tensor:
+        """What the generator makes of the codes and the category read off x, without noise."""
+        q, logits = networks["encoder"](networks["trunk"](x))
+        return networks["decoder"](torch.cat([q.mean, _largest(logits)], -1)).mean
+
     def prior_of(self, networks: Networks, knobs: Knobs) -> Prior:
         return UNIFORM
 
     def generate(self, networks: Networks, noise: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Uniform codes z, a category and an observation x, all from standard normal noise."""
         z = torch.erf(noise["z"] / 2**0.5)
-        drawn = noise["category"]
-        category = (drawn == drawn.amax(-1, keepdim=True)).to(drawn) if drawn.shape[-1] else drawn
+        category = _largest(noise["category"])
         x = networks["decoder"](torch.cat([z, category, noise["rest"]], -1)).mean
         return {"z": z, "category": category, "x": x}
 
@@ -134,3 +146,8 @@ class Dream:
         q, logits = networks["encoder"](features)
         drawn = {**made, "features": features, "category_logits": logits}
         return Trace(batch, noise, knobs, networks, q, made["z"], UNIFORM, drawn)
+
+
+def _largest(values: Tensor) -> Tensor:
+    """One-hot of the largest value in each row; rows may be empty."""
+    return (values == values.amax(-1, keepdim=True)).to(values) if values.shape[-1] else values

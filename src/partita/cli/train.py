@@ -12,7 +12,9 @@ def train(
     data: Annotated[str, typer.Option(help="a name of `partita data`, NAME:option=value, or a path")],
     latents: Annotated[int | None, typer.Option(help="number of latents")] = None,
     groups: Annotated[str | None, typer.Option(help="sizes 2,2,2 or indices '[[0,3],[1],[2,4,5]]'")] = None,
-    network: Annotated[str, typer.Option(help="auto, linear, mlp, burgess, idvae")] = "auto",
+    labels: Annotated[str | None, typer.Option(help="factors to learn from, such as shape,scale; default all")] = None,
+    labelled: Annotated[str | None, typer.Option(help="how many rows show their labels: 0.1 of them, or 500")] = None,
+    network: Annotated[str, typer.Option(help="auto, linear, mlp, burgess, idvae, infogan")] = "auto",
     likelihood: Annotated[
         str, typer.Option(help="auto, bernoulli, gaussian, gaussian:features, gaussian:0.25")
     ] = "auto",
@@ -30,14 +32,14 @@ def train(
     Several values or seeds make the cross product, trained together where structure allows.
     """
     from partita.cli.progress import progress
-    from partita.cli.values import parse_data, parse_groups, parse_options, parse_seeds
+    from partita.cli.values import parse_data, parse_groups, parse_options, parse_seeds, with_labels
     from partita.data import load
     from partita.studies import Store, plan
     from partita.studies import train as train_runs
     from partita.training.device import choose_device
 
     where, options = parse_data(data)
-    dataset = load(where, **options)
+    dataset = with_labels(load(where, **options), labels, labelled)
     runs = []
     for name in method.split(","):
         runs += plan(

@@ -72,6 +72,23 @@ def parse_data(text: str) -> tuple[str, dict[str, Any]]:
     return name, options
 
 
+def with_labels(dataset, labels: str | None, labelled: str | None):
+    """The data set with labels from these factors ("shape,scale"), shown by some of its rows ("0.1" or "500")."""
+    from partita.data import label, mask_labels
+
+    if labels is not None or (labelled is not None and dataset.labels is None):
+        dataset = label(dataset, factors=labels.split(",") if labels else dataset.factor_names)
+    if labelled is None:
+        return dataset
+    try:
+        count = json.loads(labelled)
+    except json.JSONDecodeError:
+        count = None
+    if isinstance(count, bool) or not isinstance(count, int | float):
+        raise ValueError(f"--labelled {labelled}: give a fraction like 0.1, or a number of rows like 500")
+    return mask_labels(dataset, labelled=count)
+
+
 def _typed(text: str, parameter: Parameter, name: str) -> Any:
     default = parameter.default
     if parameter.annotation == float | None:  # none is the method's own choice, often made from its other numbers

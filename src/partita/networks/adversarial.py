@@ -50,7 +50,7 @@ class Reader(nn.Module):
 class Generator(nn.Module):
     """(codes, category, noise) -> p(x|z), whose mean is the generated observation.
 
-    From codes alone it generates the first category without noise, so that codes can be looked at by themselves.
+    What is left out is filled in: the first category, and noise 0. So codes can be looked at by themselves.
     """
 
     rest: Tensor
@@ -66,8 +66,9 @@ class Generator(nn.Module):
         self.register_buffer("rest", first, persistent=False)
 
     def forward(self, z: Tensor) -> Bernoulli | Gaussian:
-        if z.shape[-1] == self.latents and self.rest.shape[-1]:
-            z = torch.cat([z, self.rest.expand(len(z), -1)], -1)
+        missing = self.latents + self.rest.shape[-1] - z.shape[-1]
+        if missing:
+            z = torch.cat([z, self.rest[:, -missing:].expand(len(z), -1)], -1)
         output = self.body(z)
         return Bernoulli(output) if self.family == "bernoulli" else Gaussian(output, torch.zeros_like(output[:1]))
 

@@ -10,10 +10,12 @@ from filelock import FileLock, Timeout
 from partita.data import Dataset
 from partita.studies.plan import MODELS_AT_ONCE, ensembles
 from partita.studies.run import Run
+from partita.studies.source import labels_of
 from partita.studies.store import Store
 from partita.training import Ensemble, History, fit, interruptible
 from partita.training.device import worth_compiling
 from partita.training.fit import SECONDS_BETWEEN_CHECKPOINTS
+from partita.training.labels import required_labels
 
 log = logging.getLogger("partita")
 
@@ -72,11 +74,15 @@ def _train_ensemble(
     checkpoints = store.checkpoints(runs)
     if not resume:
         checkpoints.clear()
+    recipes = [run.recipe for run in runs]
+    labels = required_labels(recipes[0], runs[0].method, labels_of(dataset), dataset.size, dataset.labelled)
     ensemble = Ensemble(
-        [run.recipe for run in runs],
+        recipes,
         [run.seed for run in runs],
         dataset.x,
         x_scale=dataset.x_scale,
+        u=None if labels is None else labels.u,
+        labelled=None if labels is None else labels.labelled,
         batch_size=runs[0].batch_size,
         device=device,
         compiled=worth_compiling(steps, device),

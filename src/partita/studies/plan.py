@@ -1,14 +1,16 @@
 """From what a person asked for to runs, and from runs to ensembles."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
 from partita.data import Dataset
 from partita.recipes.equation import keywords
 from partita.studies.run import Run, check_option, method_named
-from partita.studies.source import described
+from partita.studies.source import described, labels_of
 from partita.training.defaults import choose_likelihood, choose_network
+from partita.training.labels import required_labels
 
 # The settings of the papers, where a data set has them (spec 000, section 4); everything else is chosen by shape.
 PAPER_SETTINGS: dict[str, dict[str, Any]] = {
@@ -38,7 +40,7 @@ def plan(
     """The cross product of methods, option values and seeds. `options` maps a keyword to the values it takes."""
     paper = PAPER_SETTINGS.get(dataset.name, {})
     if latents is None:
-        latents = _size_of(groups) if groups is not None else paper.get("latents", 6)
+        latents = _size_of(groups) if groups is not None else paper.get("latents")
     if groups is None and latents == paper.get("latents"):
         groups = paper.get("groups")
     if network == "auto":
@@ -53,7 +55,7 @@ def plan(
     for method in methods:
         for name in options or {}:
             check_option(method, name)
-        own: dict[str, Any] = {"latents": latents}
+        own: dict[str, Any] = {"latents": latents or keywords(method_named(method))["latents"].default}
         if "groups" in keywords(method_named(method)) and groups is not None:
             own["groups"] = list(groups)
         for values in product(*(options or {}).values()):
@@ -63,9 +65,23 @@ def plan(
                     learning_rate, seed)
                 for seed in seeds
             ]  # fmt: skip
+    runs = _as_methods_need(runs, dataset)
     for run in {run.setting: run for run in runs}.values():
         run.recipe  # noqa: B018  builds it once, so that a bad option is reported before anything is written
     return list({run.id: run for run in runs}.values())
+
+
+def _as_methods_need(runs: Sequence[Run], dataset: Dataset) -> list[Run]:
+    """Methods with labels are told how many there are; methods in closed form take one step, whatever was asked."""
+    changes: dict[str, dict[str, Any]] = {}
+    for run in runs:
+        if run.method not in changes:
+            recipe = run.recipe
+            labels = required_labels(recipe, run.method, labels_of(dataset), dataset.size, dataset.labelled)
+            changes[run.method] = {} if recipe.players else {"steps": 1}
+            if labels is not None:
+                changes[run.method]["architecture"] = {**run.architecture, "labels": labels.u.shape[1]}
+    return [replace(run, **changes[run.method]) for run in runs]
 
 
 def ensembles(runs: Sequence[Run], at_once: int) -> list[list[Run]]:

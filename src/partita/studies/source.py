@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from partita.data import Dataset, load
+from partita.data import Dataset, remake
 
 
 def described(dataset: Dataset) -> dict[str, Any]:
@@ -22,11 +22,16 @@ def reload(description: Mapping[str, Any]) -> Dataset:
     where = description.get("name") or description.get("path")
     if where is None:
         raise ValueError("the run does not say which data it was trained on")
-    dataset = load(where, **description.get("options", {}))
+    dataset = remake(description)
     expected = description.get("digest")
     if expected is not None and expected != _digest(dataset.x):
         raise ValueError(f"{where} is not the data this was trained on: its content has changed since")
     return dataset
+
+
+def labels_of(dataset: Dataset) -> np.ndarray | None:
+    """What methods with labels learn from: the data set's labels, or else all its factors as numbers."""
+    return dataset.labels if dataset.labels is not None else dataset.factors
 
 
 def _digest(x: Any) -> str:

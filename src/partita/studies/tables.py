@@ -18,7 +18,7 @@ COLUMNS: dict[str, Callable[[Scores], float | None]] = {
     "PC at width": lambda s: s["correlation"]["fixed_width"]["pc"],
     "its null": lambda s: s["correlation"]["fixed_width"]["null"]["mean"],
     "recon R2": lambda s: s["reconstruction_r2"],
-    "ELBO": lambda s: s["elbo"],
+    "ELBO": lambda s: s.get("elbo"),
     "MIG": lambda s: s.get("metrics", {}).get("mig", {}).get("value"),
 }
 

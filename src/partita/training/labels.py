@@ -23,6 +23,10 @@ class Labels:
     offset: tuple[float, ...]
     factor: tuple[float, ...]
 
+    def scaled(self, y: np.ndarray) -> np.ndarray:
+        """Other labels of the same kind; what lies outside the range becomes 0 or 1."""
+        return np.clip((np.asarray(y, np.float64) - self.offset) * self.factor, 0, 1).astype(np.float32)
+
 
 def prepare_labels(y: Any, rows: int, labelled: np.ndarray | None = None) -> Labels:
     """Labels of any range, (n,) or (n, m), scaled by the rows that show them; a row with a NaN shows none.

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from partita.recipes import Ramp, Recipe
-from partita.trace import Batch, WakeWithLabels
+from partita.trace import Batch, Dream, WakeWithLabels
 
 ROWS_A_PASS = 4096
 
@@ -49,11 +49,32 @@ class Model:
         mean, log_variance = self._by_rows(x, self._encode, u)
         return mean, log_variance
 
+    @property
+    def has_bound(self) -> bool:
+        """Whether there is a likelihood, and so an ELBO."""
+        return not isinstance(self.recipe.trace, Dream)
+
     def decode(self, z: np.ndarray) -> np.ndarray:
         """E[x|z] in the units of the observations, (n, *shape)."""
         decoder = self.networks["decoder"]
         (mean,) = self._by_rows(z, lambda rows, _: (decoder(rows).mean,), scale=1.0)
         return mean
+
+    def reconstruct(self, x: np.ndarray) -> np.ndarray:
+        """E[x|z] at the posterior means."""
+        (mean,) = self._by_rows(x, lambda rows, _: (self.recipe.trace.reconstruct(self.networks, rows),))
+        return mean
+
+    def sample(self, n: int, seed: int = 0) -> np.ndarray:
+        """Observations E[x|z] for n draws from the prior, (n, *shape)."""
+        trace = self.recipe.trace
+        if isinstance(trace, Dream):
+            generator = torch.Generator(self.device).manual_seed(seed)
+            drawn = {name: self._noise(n, columns, generator) for name, columns in self.recipe.noise.items()}
+            with torch.no_grad():
+                return trace.generate(self.networks, drawn)["x"].cpu().numpy()
+        prior = trace.prior_of(self.networks, self.knobs)
+        return self.decode(prior.sample(n, self.recipe.architecture.latents, np.random.default_rng(seed)))
 
     def bound(self, x: np.ndarray, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
         """-log p(x|z) with one draw of z, and KL(q(z|x) || p(z)), a value a row: the ELBO is minus their sum."""
@@ -61,10 +82,7 @@ class Model:
         knobs = self.knobs
 
         def both(rows: Tensor, _) -> tuple[Tensor, Tensor]:
-            noise = {
-                name: torch.randn(len(rows), columns, generator=generator, device=self.device, dtype=self.dtype)
-                for name, columns in self.recipe.noise.items()
-            }
+            noise = {name: self._noise(len(rows), n, generator) for name, n in self.recipe.noise.items()}
             trace = self.recipe.trace(self.networks, Batch(rows, len(x)), noise, knobs)
             return -trace.px.log_prob(rows), trace.prior.kl(trace.q, trace.z)
 
@@ -86,6 +104,9 @@ class Model:
                 beside = None if u is None else self._tensor(u[part])
                 pieces.append([piece.cpu().numpy() for piece in compute(self._tensor(x[part]) * scale, beside)])
         return tuple(np.concatenate(column) for column in zip(*pieces))
+
+    def _noise(self, rows: int, columns: int, generator: torch.Generator) -> Tensor:
+        return torch.randn(rows, columns, generator=generator, device=self.device, dtype=self.dtype)
 
     def _tensor(self, values: np.ndarray) -> Tensor:
         return torch.as_tensor(np.array(values)).to(self.device, self.dtype)
