@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,15 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from partita.data.nearest import nearest
 from partita.recipes import RECIPES, Recipe
 from partita.recipes.equation import keywords
-from partita.training import Ensemble, Model, fit
+from partita.training import Ensemble, History, Model
 from partita.training.defaults import choose_likelihood, choose_network
 from partita.training.device import choose_device
 from partita.training.files import read_tensors, write_tensors
+from partita.training.labels import LabelScale, required_labels
+from partita.training.search import train_models
 
 LOG_POINTS = 100
+RESTARTS = 8
 
 
 class Disentangler(TransformerMixin, BaseEstimator):
@@ -33,7 +37,8 @@ class Disentangler(TransformerMixin, BaseEstimator):
     method : a name of `partita methods`.
     latents : number of latents.
     groups : sizes `(2, 2, 2)`, index tuples `((0, 3), (1,), (2, 4, 5))`, or None: each latent a group of its own.
-    options : the method's own keywords, such as `{"beta": 4.0, "by": "importance"}`.
+    options : the method's own keywords, such as `{"beta": 4.0, "by": "importance"}`. Unless given here, `restarts` is
+        8: PDisVAE with groups trains eight models at once and keeps the best, since one alone rarely finds them.
     network : "linear", "mlp", "burgess", "idvae", or "auto": convolutions for images of 32 or 64 pixels, else "mlp".
     likelihood : "bernoulli", "gaussian", "gaussian:features", "gaussian:0.25", or "auto": Bernoulli for images in
         [0, 1], else a Gaussian with one learned variance.
@@ -78,36 +83,58 @@ class Disentangler(TransformerMixin, BaseEstimator):
         self.verbose = verbose
 
     def fit(self, X, y=None):
-        """Learns from X; `y` is ignored by methods without labels."""
+        """Learns from X, and from labels `y` where the method uses them: (n,) or (n, m) numbers, NaN in rows without;
+        other methods ignore `y`."""
         X = validate_data(self, X, allow_nd=True, ensure_min_samples=2, dtype="numeric")
         x, self.x_scale_ = _observations(X)
+        self.label_scale_ = None
         recipe = self._recipe(x)
+        labels = required_labels(recipe, self.method, y, len(x))
+        if labels is not None:
+            self.label_scale_ = labels.scale
+            recipe = self._built(self.network_, self.likelihood_, tuple(x.shape[1:]))
         device = choose_device(self.device)
         for name, least in (("steps", 1), ("batch_size", 1), ("seed", 0)):
             if int(getattr(self, name)) < least:
                 raise ValueError(f"{name} must be at least {least}, got {getattr(self, name)}")
-        ensemble = Ensemble(
-            [recipe], [int(self.seed)], x,
-            x_scale=self.x_scale_, batch_size=min(int(self.batch_size), len(x)), device=device,
-        )  # fmt: skip
-        history = fit(ensemble, int(self.steps), log_every=max(1, int(self.steps) // LOG_POINTS), on_log=self._on_log)
-        stopped = history.diverged(0)
+
+        def make(recipes: list[Recipe], seeds: list[int]) -> Ensemble:
+            return Ensemble(
+                recipes,
+                seeds,
+                x,
+                x_scale=self.x_scale_,
+                u=None if labels is None else labels.u,
+                labelled=None if labels is None else labels.labelled,
+                batch_size=min(int(self.batch_size), len(x)),
+                device=device,
+            )
+
+        steps = int(self.steps)
+        log_every = max(1, steps // LOG_POINTS)
+        trained = train_models([recipe], [int(self.seed)], make, steps, log_every=log_every, on_log=self._on_log)
+        stopped = trained.diverged(0)
         if stopped is not None:
             raise ValueError(
                 f"the loss was no longer finite at step {stopped}: standardise the features (largest absolute value "
                 f"{np.abs(x).max():.3g}) or lower learning_rate={self.learning_rate}"
             )
-        self.shape_, self.groups_, self.history_ = x.shape[1:], recipe.groups, history.of(0)
-        self._keep(Model(recipe, ensemble.model(0), self.x_scale_))
+        self.shape_, self.groups_, self.history_ = x.shape[1:], recipe.groups, trained.history.of(0)
+        self._keep(Model(recipe, trained.models[0], self.x_scale_))
         return self
 
     def transform(self, X):
         """Posterior means, (n, latents) float32."""
         return self.posterior(X)[0]
 
-    def posterior(self, X):
-        """Means and log-variances of q(z|x), (n, latents) float32 each."""
-        mean, log_variance = self._fitted().posterior(self._seen(X))
+    def posterior(self, X, y=None):
+        """Means and log-variances of q(z|x), (n, latents) float32 each.
+
+        iVAE and IDVAE encode labels too: those given here, else those that the model predicts from X.
+        """
+        model, X = self._fitted(), self._seen(X)
+        u = None if y is None or not model.sees_labels else self.label_scale_.of(y, len(X))
+        mean, log_variance = model.posterior(X, u)
         return mean.astype(np.float32), log_variance.astype(np.float32)
 
     def inverse_transform(self, Z):
@@ -123,12 +150,14 @@ class Disentangler(TransformerMixin, BaseEstimator):
         model = self._fitted()
         if int(n) < 1:
             raise ValueError(f"n must be at least 1, got {n}")
-        z = np.random.default_rng(self.seed).standard_normal((int(n), self.latents))
-        return (model.decode(z) / self.x_scale_).astype(np.float32)
+        return (model.sample(int(n), self.seed) / self.x_scale_).astype(np.float32)
 
     def score(self, X, y=None):
         """Mean ELBO in nats per observation, with one draw of z a row: higher is better."""
-        recon, kl = self._fitted().bound(self._seen(X))
+        model = self._fitted()
+        if not model.has_bound:
+            raise ValueError(f"{self.method} has no likelihood, so there is no ELBO to score by")
+        recon, kl = model.bound(self._seen(X))
         return float(-(recon + kl).mean())
 
     def save(self, path):
@@ -139,6 +168,7 @@ class Disentangler(TransformerMixin, BaseEstimator):
             "architecture": {"network": self.network_, "likelihood": self.likelihood_, "shape": list(self.shape_)},
             "x_scale": self.x_scale_,
             "n_features_in": self.n_features_in_,
+            "label_scale": None if self.label_scale_ is None else asdict(self.label_scale_),
         }
         history = {f"history/{name}": torch.as_tensor(values) for name, values in self.history_.items()}
         weights = {f"weights/{name}": value for name, value in model.parameters.items()}
@@ -148,6 +178,7 @@ class Disentangler(TransformerMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = False
         tags.transformer_tags.preserves_dtype = []
+        tags.target_tags.required = self.method in RECIPES and RECIPES[self.method](shape=(1,)).labels != "none"
         return tags
 
     def __sklearn_is_fitted__(self):
@@ -179,15 +210,18 @@ class Disentangler(TransformerMixin, BaseEstimator):
             options["groups"] = self.groups
         elif self.groups is not None:
             raise ValueError(f"{self.method} has no groups; use pdisvae or hfvae, or groups=None")
+        if "restarts" in known:
+            options.setdefault("restarts", RESTARTS)
         return RECIPES[self.method](
             **options, latents=self.latents, network=network, likelihood=likelihood, shape=shape,
+            labels=0 if self.label_scale_ is None else len(self.label_scale_.offset),
             learning_rate=self.learning_rate,
         )  # fmt: skip
 
-    def _on_log(self, ensemble: Ensemble, history) -> None:
+    def _on_log(self, step: int, history: History) -> None:
         if self.verbose and len(history.steps) % (LOG_POINTS // 10) == 0:
             values = "  ".join(f"{name} {v:.4g}" for name, v in zip(history.names, history.row(-1)[:, 0]))
-            print(f"step {ensemble.step} of {self.steps}: {values}")
+            print(f"step {step} of {self.steps}: {values}")
 
     def _keep(self, model: Model) -> None:
         self.parameters_ = dict(model.parameters)
@@ -215,6 +249,8 @@ def load(path) -> Disentangler:
     estimator.network_, estimator.likelihood_ = about["architecture"]["network"], about["architecture"]["likelihood"]
     estimator.shape_ = tuple(about["architecture"]["shape"])
     estimator.x_scale_, estimator.n_features_in_ = about["x_scale"], about["n_features_in"]
+    scale = about.get("label_scale")
+    estimator.label_scale_ = scale and LabelScale(tuple(scale["offset"]), tuple(scale["factor"]))
     estimator.history_ = {n.removeprefix("history/"): t.numpy() for n, t in tensors.items() if n.startswith("history/")}
     weights = {n.removeprefix("weights/"): t for n, t in tensors.items() if n.startswith("weights/")}
     recipe = estimator._built(estimator.network_, estimator.likelihood_, estimator.shape_)

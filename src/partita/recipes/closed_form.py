@@ -143,8 +143,8 @@ def _principal(x: Tensor, networks: Networks, seed: int) -> tuple[np.ndarray, np
     latents, rows = _layers(networks)[1].in_features, _rows(x)
     if latents > min(rows.shape[0] - 1, rows.shape[1]):
         raise ValueError(
-            f"{rows.shape[0]} rows of {rows.shape[1]} features have at most "
-            f"{min(rows.shape[0] - 1, rows.shape[1])} principal components; {latents} latents are too many"
+            f"{latents} latents are more than the principal components of {rows.shape[0]} sample(s) with "
+            f"{rows.shape[1]} feature(s)"
         )
     found = PCA(latents, random_state=seed % 2**32).fit(rows)
     shrink = (len(rows) - 1) / len(rows)  # maximum likelihood divides by n

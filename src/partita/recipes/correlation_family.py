@@ -5,11 +5,13 @@ beta_stcvae). **Extra**: beta comes on top of the ELBO's own weight 1, 0 is the 
 In each the KL enters in closed form with weight 1 and a part only with what its weight differs from 1.
 """
 
+from dataclasses import replace
+
 from partita.distributions import as_groups
 from partita.measures.elbo import kl, reconstruction
 from partita.measures.parts import Parts
 from partita.measures.weights import check_weights
-from partita.recipes.recipe import Recipe, nonnegative, one_player
+from partita.recipes.recipe import Recipe, at_least_one, nonnegative, one_player
 
 
 def beta_tcvae(
@@ -45,15 +47,27 @@ def hfvae(
     return _parts(weights, as_groups(groups, latents), by, latents, architecture)
 
 
-def pdisvae(*, groups=None, beta: float = 4.0, by: str = "importance", latents: int = 6, **architecture) -> Recipe:
+def pdisvae(
+    *, groups=None, beta: float = 4.0, by: str = "importance", restarts: int = 1, latents: int = 6, **architecture
+) -> Recipe:
     """PDisVAE (eq. 3): ELBO - beta * PC, with PC = KL(q(z) || prod_g q(z_g)) between the groups.
 
     `beta` is the **extra** weight on PC: 0 is the VAE, and the total weight is 1 + beta. Inside a group the latents
     may depend on each other as the ELBO allows. Any partition: unequal sizes, any indices. The KL is in closed form, PC
     from the sample by the estimator `by`.
+
+    With groups fixed from a random start most runs end in a local optimum that mixes groups. `restarts` above 1 finds
+    the groups without labels: that many models train at once, half of the steps with every latent alone, then
+    regrouped by the smallest PC, and the one with the lowest objective is kept.
     """
     nonnegative(beta=beta)
-    return _parts({"pc": beta}, as_groups(groups, latents), by, latents, architecture)
+    at_least_one(restarts=restarts)
+    partition = as_groups(groups, latents)
+    recipe = _parts({"pc": beta}, partition, by, latents, architecture)
+    if restarts == 1 or all(len(group) == 1 for group in partition):
+        return recipe
+    warm = _parts({"pc": beta}, as_groups(None, latents), by, latents, architecture)
+    return replace(recipe, restarts=restarts, warm=warm)
 
 
 def beta_stcvae(

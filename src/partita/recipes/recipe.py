@@ -60,7 +60,8 @@ class Recipe:
 
     `labels` says whether the method needs labels of "all" rows, of "some", or of "none". `finish(networks, x, seed)`
     changes the networks in place once training is over; a method in closed form has it and no players. `concern` looks
-    at the quantities logged last and says what a person should know, or None.
+    at the quantities logged last and says what a person should know, or None. With `restarts` above 1 the run is
+    trained that often at once, first by the recipe `warm`, then regrouped, and the best is kept (`training.search`).
     """
 
     networks: Mapping[str, Factory]
@@ -72,6 +73,8 @@ class Recipe:
     labels: str = "none"
     finish: Callable[[Mapping[str, nn.Module], Tensor, int], None] | None = None
     concern: Callable[[Mapping[str, float]], str | None] | None = None
+    restarts: int = 1
+    warm: "Recipe | None" = None
 
     @property
     def architecture(self) -> Architecture:
@@ -88,6 +91,7 @@ class Recipe:
             self.groups,
             tuple(self.knobs),
             self.trace,
+            self.restarts,
         )
 
 

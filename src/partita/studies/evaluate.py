@@ -38,8 +38,9 @@ def evaluate_run(
     scores |= _judged(mean, log_variance, run.recipe.groups, dataset, rows, metrics)
     if model.sees_labels:
         # An encoder that sees u can copy it: only codes from predicted labels compare with methods that never see any.
-        labels = prepare_labels(labels_of(dataset), dataset.size, dataset.labelled)
-        told = model.posterior(x, labels.scaled(labels_of(dataset)[rows]))  # pyright: ignore[reportOptionalSubscript]
+        y = labels_of(dataset)
+        scale = prepare_labels(y, dataset.size, dataset.labelled).scale
+        told = model.posterior(x, scale.of(y, dataset.size)[rows])
         scores["with_u"] = _judged(*told, run.recipe.groups, dataset, rows, metrics)
     store.save_scores(run, scores)
     return scores

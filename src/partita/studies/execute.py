@@ -8,14 +8,16 @@ import torch
 from filelock import FileLock, Timeout
 
 from partita.data import Dataset
+from partita.recipes import Recipe
 from partita.studies.plan import MODELS_AT_ONCE, ensembles
 from partita.studies.run import Run
 from partita.studies.source import labels_of
 from partita.studies.store import Store
-from partita.training import Ensemble, History, fit, interruptible
+from partita.training import Ensemble, History, interruptible
 from partita.training.device import worth_compiling
 from partita.training.fit import SECONDS_BETWEEN_CHECKPOINTS
 from partita.training.labels import required_labels
+from partita.training.search import train_models
 
 log = logging.getLogger("partita")
 
@@ -76,30 +78,34 @@ def _train_ensemble(
         checkpoints.clear()
     recipes = [run.recipe for run in runs]
     labels = required_labels(recipes[0], runs[0].method, labels_of(dataset), dataset.size, dataset.labelled)
-    ensemble = Ensemble(
-        recipes,
-        [run.seed for run in runs],
-        dataset.x,
-        x_scale=dataset.x_scale,
-        u=None if labels is None else labels.u,
-        labelled=None if labels is None else labels.labelled,
-        batch_size=runs[0].batch_size,
-        device=device,
-        compiled=worth_compiling(steps, device),
-    )
+
+    def make(recipes: list[Recipe], seeds: list[int]) -> Ensemble:
+        return Ensemble(
+            recipes,
+            seeds,
+            dataset.x,
+            x_scale=dataset.x_scale,
+            u=None if labels is None else labels.u,
+            labelled=None if labels is None else labels.labelled,
+            batch_size=runs[0].batch_size,
+            device=device,
+            compiled=worth_compiling(steps, device),
+        )
 
     def begin(history: History) -> None:
         for position, run in enumerate(runs):
             store.begin(run, history, position)
 
-    def on_log(ensemble: Ensemble, history: History) -> None:
+    def on_log(step: int, history: History) -> None:
         for position, run in enumerate(runs):
             store.log(run, history, position)
         if watch is not None:
-            watch(runs, history, ensemble.step, steps)
+            watch(runs, history, step, steps)
 
-    history = fit(
-        ensemble,
+    trained = train_models(
+        recipes,
+        [run.seed for run in runs],
+        make,
         steps,
         log_every=max(1, steps // LOG_POINTS),
         checkpoints=checkpoints,
@@ -108,11 +114,12 @@ def _train_ensemble(
         stop=stop,
         seconds_between_checkpoints=checkpoint_seconds,
     )
+    begin(trained.history)
     for position, run in enumerate(runs):
-        diverged = history.diverged(position)
+        diverged = trained.diverged(position)
         if diverged is not None:
             log.warning("%s: the loss was no longer finite at step %d; the run was ended", run.id, diverged)
-        store.finish(run, ensemble.model(position), ensemble.step, diverged)
+        store.finish(run, trained.models[position], trained.step, diverged)
     checkpoints.clear()
 
 

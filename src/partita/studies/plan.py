@@ -89,7 +89,11 @@ def ensembles(runs: Sequence[Run], at_once: int) -> list[list[Run]]:
     shared: dict[Any, list[Run]] = {}
     for run in runs:
         shared.setdefault((run.recipe.structure, run.steps, run.batch_size), []).append(run)
-    return [together[i : i + at_once] for together in shared.values() for i in range(0, len(together), at_once)]
+    pieces = []
+    for together in shared.values():
+        width = max(1, at_once // together[0].recipe.restarts)
+        pieces += [together[i : i + width] for i in range(0, len(together), width)]
+    return pieces
 
 
 def _size_of(groups: Sequence) -> int:

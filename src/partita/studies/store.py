@@ -100,9 +100,9 @@ class Store:
         """The members of every ensemble that has a readable checkpoint."""
         found = []
         for folder in sorted(self.folder.glob("ensembles/*")):
-            for name in ("newest.safetensors", "previous.safetensors"):
+            for name in ("newest", "previous", "warm/newest", "warm/previous"):
                 try:
-                    found.append(list(read_tensors(folder / name, "checkpoint")[1]["members"]))
+                    found.append(list(read_tensors(folder / f"{name}.safetensors", "checkpoint")[1]["members"]))
                     break
                 except (OSError, ValueError, KeyError):
                     continue

@@ -58,7 +58,17 @@ class Checkpoints:
             return True
         return False
 
+    @property
+    def warm(self) -> "Checkpoints":
+        """Those of the warm start of the same runs, where they have one."""
+        return Checkpoints(self.folder / "warm", self.members)
+
+    def exist(self) -> bool:
+        return self.newest.exists() or self.previous.exists()
+
     def clear(self) -> None:
+        if (self.folder / "warm").exists():
+            self.warm.clear()
         for path in (self.newest, self.previous):
             path.unlink(missing_ok=True)
         if self.folder.exists() and not any(self.folder.iterdir()):

@@ -25,16 +25,17 @@ def fit(
     *,
     log_every: int,
     checkpoints: Checkpoints | None = None,
+    history: History | None = None,
     on_begin: OnBegin | None = None,
     on_log: OnLog | None = None,
     stop: Callable[[], bool] = lambda: False,
     seconds_between_checkpoints: float = SECONDS_BETWEEN_CHECKPOINTS,
 ) -> History:
-    """Trains until `steps`, from a checkpoint where there is one.
+    """Trains until `steps`, from a checkpoint where there is one, adding to `history` where one is given.
 
     Raises Interrupted, with everything saved, when `stop` says so. Ends early when no run is finite any more.
     """
-    history = History(ensemble.quantity_names, len(ensemble.seeds))
+    history = history or History(ensemble.quantity_names, len(ensemble.seeds))
     if checkpoints is not None:
         checkpoints.restore(ensemble, history)
     if on_begin is not None:

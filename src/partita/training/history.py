@@ -24,6 +24,12 @@ class History:
         """(quantities, runs) at one log point."""
         return self._rows[point]
 
+    def only(self, runs: list[int]) -> "History":
+        """The same log with these runs alone."""
+        chosen = History(self.names, len(runs))
+        chosen.restore(self.steps, np.asarray(self.values()[..., runs]))
+        return chosen
+
     def of(self, run: int) -> dict[str, np.ndarray]:
         """`step` and every quantity of one run, an array each."""
         values = self.values()[..., run]

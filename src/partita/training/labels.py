@@ -11,21 +11,31 @@ MOST_VALUES = 50
 
 
 @dataclass(frozen=True)
-class Labels:
-    """u (n, m) float32 between 0 and 1, `labelled` (n,) booleans, and the map `y -> (y - offset) * factor` behind u.
+class LabelScale:
+    """u = (y - offset) * factor, a pair of numbers a label.
 
     A label of d different values, evenly spaced, becomes 1/2d, 3/2d, ..., 1 - 1/2d; with more than 50 values, 0.01 to
-    0.99. So logits of labels are finite. Rows that do not show theirs hold 0.5.
+    0.99. So logits of labels are finite.
     """
 
-    u: np.ndarray
-    labelled: np.ndarray
     offset: tuple[float, ...]
     factor: tuple[float, ...]
 
-    def scaled(self, y: np.ndarray) -> np.ndarray:
-        """Other labels of the same kind; what lies outside the range becomes 0 or 1."""
-        return np.clip((np.asarray(y, np.float64) - self.offset) * self.factor, 0, 1).astype(np.float32)
+    def of(self, y: Any, rows: int) -> np.ndarray:
+        """Labels of the same kind, (rows, m) float32; what lies outside the range becomes 0 or 1."""
+        y = _table(y, rows)
+        if y.shape[1] != len(self.offset) or np.isnan(y).any():
+            raise ValueError(f"expected {len(self.offset)} labels in every row, got shape {y.shape}, or NaN among them")
+        return np.clip((y - self.offset) * self.factor, 0, 1).astype(np.float32)
+
+
+@dataclass(frozen=True)
+class Labels:
+    """u (n, m) float32 between 0 and 1, 0.5 in rows that do not show theirs; `labelled` (n,) booleans; their scale."""
+
+    u: np.ndarray
+    labelled: np.ndarray
+    scale: LabelScale
 
 
 def prepare_labels(y: Any, rows: int, labelled: np.ndarray | None = None) -> Labels:
@@ -33,17 +43,7 @@ def prepare_labels(y: Any, rows: int, labelled: np.ndarray | None = None) -> Lab
 
     ValueError when they are not numbers, not `rows` many, all missing, constant, or more than there are labelled rows.
     """
-    try:
-        y = np.asarray(y, np.float64)
-    except (TypeError, ValueError):
-        raise ValueError("labels must be numbers, NaN where a row has none") from None
-    y = y[:, None] if y.ndim == 1 else y
-    if y.ndim != 2 or y.shape[1] == 0:
-        raise ValueError(f"labels must be (n,) or (n, m) numbers, got shape {y.shape}")
-    if len(y) != rows:
-        raise ValueError(f"there are labels for {len(y)} rows, but {rows} observations")
-    if np.isinf(y).any():
-        raise ValueError("labels hold infinite values; rows without labels are NaN")
+    y = _table(y, rows)
     shown = ~np.isnan(y).any(1)
     if labelled is not None:
         shown &= np.asarray(labelled, bool)
@@ -61,7 +61,7 @@ def prepare_labels(y: Any, rows: int, labelled: np.ndarray | None = None) -> Lab
     factor = (1 - 2 * margin) / (high - low)
     offset = low - margin / factor
     u = np.where(shown[:, None], (y - offset) * factor, 0.5)
-    return Labels(u.astype(np.float32), shown, tuple(offset.tolist()), tuple(factor.tolist()))
+    return Labels(u.astype(np.float32), shown, LabelScale(tuple(offset.tolist()), tuple(factor.tolist())))
 
 
 def required_labels(
@@ -71,7 +71,10 @@ def required_labels(
     if recipe.labels == "none":
         return None
     if y is None:
-        raise ValueError(f"{method} learns from labels, and there are none: give y, or data with labels or factors")
+        raise ValueError(
+            f"{method} learns from labels: it requires y to be passed, but the target y is None "
+            "(for a study: data with labels or factors)"
+        )
     labels = prepare_labels(y, rows, labelled)
     if recipe.labels == "all" and not labels.labelled.all():
         raise ValueError(
@@ -79,3 +82,19 @@ def required_labels(
             f"use ss_{method}"
         )
     return labels
+
+
+def _table(y: Any, rows: int) -> np.ndarray:
+    """(rows, m) float64, NaN where a label is missing."""
+    try:
+        y = np.asarray(y, np.float64)
+    except (TypeError, ValueError):
+        raise ValueError("labels must be numbers, NaN where a row has none") from None
+    y = y[:, None] if y.ndim == 1 else y
+    if y.ndim != 2 or y.shape[1] == 0:
+        raise ValueError(f"labels must be (n,) or (n, m) numbers, got shape {y.shape}")
+    if len(y) != rows:
+        raise ValueError(f"there are labels for {len(y)} rows, but {rows} observations")
+    if np.isinf(y).any():
+        raise ValueError("labels hold infinite values; rows without labels are NaN")
+    return y

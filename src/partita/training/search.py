@@ -6,7 +6,9 @@ training goes on with the groups. The restart with the lowest objective on the d
 """
 
 import logging
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -16,13 +18,72 @@ from partita.distributions import Groups
 from partita.kernels.mixture import log_mixture
 from partita.measures.regrouping import regroup
 from partita.recipes import Recipe
+from partita.recipes.recipe import value_at
+from partita.training.checkpoint import Checkpoints
 from partita.training.draws import seed_of
 from partita.training.ensemble import Ensemble
+from partita.training.fit import fit
+from partita.training.history import History
 from partita.training.model import Model
 
 log = logging.getLogger("partita")
 
 ROWS_LOOKED_AT = 2000
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What training gives for each run: parameters, the log, and when it stopped being finite, if it did."""
+
+    models: list[dict[str, Tensor]]
+    history: History
+    step: int
+
+    def diverged(self, run: int) -> int | None:
+        return self.history.diverged(run)
+
+
+def train_models(
+    recipes: Sequence[Recipe],
+    seeds: Sequence[int],
+    make: Callable[[list[Recipe], list[int]], Ensemble],
+    steps: int,
+    *,
+    checkpoints: Checkpoints | None = None,
+    on_begin: Callable[[History], None] | None = None,
+    on_log: Callable[[int, History], None] | None = None,
+    **loop,
+) -> Trained:
+    """Trains runs of one structure, with restarts where the recipe asks for them; `make` builds an ensemble of them.
+
+    `on_begin(history)` and `on_log(step, history)` see one column a run; of restarts, the first, until one is chosen.
+    """
+    restarts = recipes[0].restarts
+    shown = list(range(0, len(seeds) * restarts, restarts))
+
+    def begin(history: History) -> None:
+        if on_begin is not None:
+            on_begin(history.only(shown))
+
+    def logged(ensemble: Ensemble, history: History) -> None:
+        if on_log is not None:
+            on_log(ensemble.step, history.only(shown))
+
+    loop |= {"on_begin": begin, "on_log": logged}
+    members = [seed for first in seeds for seed in restart_seeds(first, restarts)]
+    repeated = [recipe for recipe in recipes for _ in range(restarts)]
+    ensemble = make(repeated, members)
+    history = None
+    if restarts > 1 and not (checkpoints is not None and checkpoints.exist()):
+        warm = make([_warm(recipe) for recipe in repeated], members)
+        history = fit(warm, steps // 2, checkpoints=checkpoints.warm if checkpoints is not None else None, **loop)
+        regroup_latents(warm, ensemble)
+    history = fit(ensemble, steps, checkpoints=checkpoints, history=history, **loop)
+    chosen = shown
+    if restarts > 1:
+        each = [list(range(first, first + restarts)) for first in shown]
+        chosen = [best_restart(ensemble, some, _beta(recipe)) for some, recipe in zip(each, recipes)]
+    return Trained([ensemble.model(position) for position in chosen], history.only(chosen), ensemble.step)
 
 
 def restart_seeds(seed: int, restarts: int) -> list[int]:
@@ -62,6 +123,16 @@ def best_restart(ensemble: Ensemble, positions: Sequence[int], beta: float) -> i
     values = [objective_on_data(ensemble, position, beta) for position in positions]
     log.info("objective of each restart: %s", ", ".join(f"{value:.4f}" for value in values))
     return positions[int(np.argmin(values))]
+
+
+def _warm(recipe: Recipe) -> Recipe:
+    if recipe.warm is None:
+        raise ValueError("restarts need a recipe for the warm start")
+    return recipe.warm
+
+
+def _beta(recipe: Recipe) -> float:
+    return value_at(recipe.players[0].weights["pc"], sys.maxsize)
 
 
 def _order(ensemble: Ensemble, position: int, target: Groups) -> list[int]:

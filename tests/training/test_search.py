@@ -1,0 +1,93 @@
+import numpy as np
+import pytest
+import torch
+
+from partita.data import load
+from partita.recipes import RECIPES
+from partita.training import Checkpoints, Ensemble, Interrupted, Model
+from partita.training.search import objective_on_data, regroup_latents, restart_seeds, train_models
+
+CPU = torch.device("cpu")
+HOUSE = {"latents": 6, "shape": (20,), "network": "linear", "likelihood": "gaussian:0.25", "learning_rate": 3e-3}
+
+
+@pytest.fixture(scope="module")
+def data():
+    return load("groups", size=300)
+
+
+def maker(data):
+    return lambda recipes, seeds: Ensemble(recipes, seeds, data.x, batch_size=50, device=CPU)
+
+
+def test_the_first_restart_is_the_run_itself():
+    seeds = restart_seeds(7, 4)
+    assert seeds[0] == 7
+    assert len(set(seeds)) == 4
+
+
+@pytest.mark.parametrize("network", ["linear", "mlp"])
+def test_regrouping_renames_latents_and_changes_nothing_else(data, network):
+    """Every model decodes as before, and its codes are those before in another order, optimiser state included."""
+    house = HOUSE | {"network": network, "hidden": (9,)}
+    groups = ((0, 3), (1, 4), (2, 5))
+    single, grouped = RECIPES["pdisvae"](**house), RECIPES["pdisvae"](groups=groups, **house)
+    warm, onward = (maker(data)([recipe] * 2, [0, 1]) for recipe in (single, grouped))
+    warm.advance(60)
+    regroup_latents(warm, onward)
+    assert onward.step == 60
+    moved = False
+    for position in range(2):
+        before = Model(single, warm.model(position)).posterior(data.x)
+        after = Model(grouped, onward.model(position)).posterior(data.x)
+        order = [int(np.abs(before[0] - after[0][:, [k]]).sum(0).argmin()) for k in range(6)]
+        assert sorted(order) == list(range(6))
+        moved |= order != list(range(6))
+        for a, b in zip(before, after):
+            np.testing.assert_allclose(a[:, order], b, atol=1e-6)
+        np.testing.assert_allclose(
+            Model(single, warm.model(position)).decode(before[0]),
+            Model(grouped, onward.model(position)).decode(after[0]),
+            atol=1e-5,
+        )
+        last = max(name for name in warm.parameters if name.startswith("encoder.body") and name.endswith("bias"))
+        moments = [e.optimisers[0].state[e.parameters[last]]["exp_avg"][position] for e in (warm, onward)]
+        torch.testing.assert_close(moments[0][order + [6 + k for k in order]], moments[1])
+    assert moved
+
+
+def test_the_best_restart_is_kept(data):
+    recipe = RECIPES["pdisvae"](groups=(2, 2, 2), restarts=3, **HOUSE)
+    kept = {}
+
+    def make(recipes, seeds):
+        kept["last" if "first" in kept else "first"] = ensemble = maker(data)(recipes, seeds)
+        return ensemble
+
+    trained = train_models([recipe, recipe], [0, 1], make, 40, log_every=10)
+    ensemble = kept["first"]
+    assert len(ensemble.seeds) == 6
+    for run in range(2):
+        values = [objective_on_data(ensemble, 3 * run + i, 4.0) for i in range(3)]
+        best = ensemble.model(3 * run + int(np.argmin(values)))
+        assert all(torch.equal(trained.models[run][name], value) for name, value in best.items())
+    assert trained.history.steps == [10, 20, 30, 40]
+
+
+@pytest.mark.parametrize("stop_after", [1, 4])
+def test_a_search_goes_on_after_an_interruption_to_the_last_bit(data, tmp_path, stop_after):
+    recipe = RECIPES["pdisvae"](groups=(2, 2, 2), restarts=2, **HOUSE)
+    straight = train_models([recipe], [0], maker(data), 60, log_every=10)
+    asked = iter([False] * stop_after + [True] * 100)
+    kept = Checkpoints(tmp_path, ("a",))
+    with pytest.raises(Interrupted):
+        train_models([recipe], [0], maker(data), 60, log_every=10, checkpoints=kept, stop=lambda: next(asked))
+    resumed = train_models([recipe], [0], maker(data), 60, log_every=10, checkpoints=kept)
+    assert all(torch.equal(resumed.models[0][name], value) for name, value in straight.models[0].items())
+    assert resumed.history.steps == straight.history.steps
+
+
+def test_single_latents_need_no_search():
+    assert RECIPES["pdisvae"](restarts=8, **HOUSE).restarts == 1
+    with pytest.raises(ValueError, match="restarts"):
+        RECIPES["pdisvae"](restarts=0, **HOUSE)
