@@ -15,7 +15,7 @@ from partita.kernels.standardise import Standardised, Units, units_of
 Block = tuple[int, ...]
 LogSums = Callable[..., Tensor]
 
-# Pairs times latents up to which float64 is taken without asking: some 5 minutes on two cores, seconds on a GPU.
+# Pairs times latents up to which float64 is taken without asking: some 8 minutes on two cores, seconds on a GPU.
 AFFORDABLE = {"cpu": 2e11, "cuda": 2e10}
 # Error against float64 by differences, in nats, that a form or a precision may have on the probe: half of what is
 # promised for all queries.
