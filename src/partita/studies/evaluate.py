@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from partita.data import Dataset
 from partita.distributions import Groups, as_groups
@@ -35,27 +36,29 @@ def evaluate_run(
     x = dataset.x[rows]
     mean, log_variance = model.posterior(x)
     scores: dict[str, Any] = {"run": run.id, "n": len(rows), **_reconstruction(model, x, dataset.x_scale)}
-    scores |= _judged(mean, log_variance, run.recipe.groups, dataset, rows, metrics)
+    scores |= _judged(mean, log_variance, run.recipe.groups, dataset, rows, metrics, model.device)
     if model.sees_labels:
         # An encoder that sees u can copy it: only codes from predicted labels compare with methods that never see any.
         y = labels_of(dataset)
         scale = prepare_labels(y, dataset.size, dataset.labelled).scale
         told = model.posterior(x, scale.of(y, dataset.size)[rows])
-        scores["with_u"] = _judged(*told, run.recipe.groups, dataset, rows, metrics)
+        scores["with_u"] = _judged(*told, run.recipe.groups, dataset, rows, metrics, model.device)
     store.save_scores(run, scores)
     return scores
 
 
-def _judged(mean, log_variance, groups: Groups, dataset: Dataset, rows: np.ndarray, metrics) -> dict[str, Any]:
+def _judged(
+    mean, log_variance, groups: Groups, dataset: Dataset, rows: np.ndarray, metrics, device: torch.device | str
+) -> dict[str, Any]:
     """Alignment where the truth is known, correlation, and metrics where there are factors."""
     scores: dict[str, Any] = {}
     grouping = "own groups"
     if dataset.truth is not None:
         truth, truth_groups = dataset.truth[rows], as_groups(dataset.truth_groups, dataset.truth.shape[1])
         if all(len(group) == 1 for group in groups):
-            groups, grouping = _grouped_afterwards(mean, log_variance, truth, truth_groups, scores)
+            groups, grouping = _grouped_afterwards(mean, log_variance, truth, truth_groups, scores, device)
         scores["alignment"] = _alignment(mean, truth, groups, truth_groups, grouping)
-    scores["correlation"] = _correlation(mean, log_variance, groups, grouping)
+    scores["correlation"] = _correlation(mean, log_variance, groups, grouping, device)
     if dataset.factors is not None:
         from partita.metrics import evaluate
 
@@ -64,14 +67,15 @@ def _judged(mean, log_variance, groups: Groups, dataset: Dataset, rows: np.ndarr
     return scores
 
 
-def _grouped_afterwards(mean, log_variance, truth, truth_groups: Groups, scores: dict) -> tuple[Groups, str]:
+def _grouped_afterwards(
+    mean, log_variance, truth, truth_groups: Groups, scores: dict, device: torch.device | str
+) -> tuple[Groups, str]:
     """A method without groups is given the grouping that aligns best with the truth, which favours it. Beside that, in
     `scores`: neighbours grouped as they come, and the grouping with the smallest PC, which needs no truth."""
     from partita.structure import best_grouping
 
     sizes = group_sizes(mean.shape[1], truth_groups)
-    z, means, log_variances = _sampled(mean, log_variance)
-    found = regroup(*(torch.as_tensor(part) for part in (z, means, log_variances)), sizes)
+    found = regroup(*_sampled(mean, log_variance, device), sizes)
     as_they_come = as_groups(sizes, mean.shape[1])
     scores["alignment_fixed"] = _alignment(mean, truth, as_they_come, truth_groups, "neighbours together")
     scores["alignment_regrouped"] = _alignment(mean, truth, found, truth_groups, "smallest PC, no truth used")
@@ -120,38 +124,41 @@ def _alignment(codes, truth, groups, truth_groups, grouping: str) -> dict[str, A
     }
 
 
-def _correlation(mean: np.ndarray, log_variance: np.ndarray, groups: Groups, grouping: str) -> dict[str, Any]:
+def _correlation(
+    mean: np.ndarray, log_variance: np.ndarray, groups: Groups, grouping: str, device: torch.device | str
+) -> dict[str, Any]:
     """Exact values for the aggregated posterior of at most ROWS_CORRELATED points, with the permutation null.
 
     `fixed_width` is the PC of the standardised means under one kernel width: PC itself falls when posteriors widen, so
     methods whose posteriors differ in width are compared by this (glossary, section 5).
     """
-    z, mean, log_variance = _sampled(mean, log_variance)
-    found = correlation(z, mean, log_variance, groups=groups)
+    standardised = (mean - mean.mean(0)) / np.maximum(mean.std(0), 1e-12)
+    z, means, log_variances = _sampled(mean, log_variance, device)
+    found = correlation(z, means, log_variances, groups=groups)
     scores: dict[str, Any] = {name: getattr(found, name) for name in ("mi", "tc", "pc", "within_tc", "dim_kl", "kl")}
-    null_tc = null_correlation(z, mean, log_variance, draws=NULL_DRAWS)
-    scores["null"] = {"pc": _null_pc(z, mean, log_variance, groups), "tc": _spread(null_tc, "tc")}
-    scores["fixed_width"] = _at_fixed_width(mean, groups)
+    null_tc = null_correlation(z, means, log_variances, draws=NULL_DRAWS)
+    scores["null"] = {"pc": _null_pc(z, means, log_variances, groups), "tc": _spread(null_tc, "tc")}
+    scores["fixed_width"] = _at_fixed_width(standardised, groups, device)
     return scores | {"by": "exact", "n": len(z), "groups": [list(group) for group in groups], "grouping": grouping}
 
 
-def _at_fixed_width(mean: np.ndarray, groups: Groups) -> dict[str, Any]:
-    centred = (mean - mean.mean(0)) / np.maximum(mean.std(0), 1e-12)
-    width = np.full_like(centred, 2 * np.log(KERNEL_WIDTH))
-    z, centred, width = _sampled(centred, width)
-    pc = correlation(z, centred, width, groups=groups).pc
-    return {"width": KERNEL_WIDTH, "pc": pc, "null": _null_pc(z, centred, width, groups)}
+def _at_fixed_width(standardised: np.ndarray, groups: Groups, device: torch.device | str) -> dict[str, Any]:
+    widths = np.full_like(standardised, 2 * np.log(KERNEL_WIDTH))
+    smoothed = _sampled(standardised, widths, device)
+    pc = correlation(*smoothed, groups=groups).pc
+    return {"width": KERNEL_WIDTH, "pc": pc, "null": _null_pc(*smoothed, groups)}
 
 
-def _sampled(mean: np.ndarray, log_variance: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """At most ROWS_CORRELATED posteriors in float64, and one draw from each."""
+def _sampled(mean: np.ndarray, log_variance: np.ndarray, device: torch.device | str) -> tuple[Tensor, Tensor, Tensor]:
+    """One draw from each of at most ROWS_CORRELATED posteriors, their means and log-variances, in float64."""
     rows = _rows(len(mean), ROWS_CORRELATED)
-    mean, log_variance = mean[rows].astype(np.float64), log_variance[rows].astype(np.float64)
-    noise = np.random.default_rng(0).standard_normal(mean.shape)
-    return mean + np.exp(0.5 * log_variance) * noise, mean, log_variance
+    means, log_variances = (torch.as_tensor(part[rows], dtype=torch.float64) for part in (mean, log_variance))
+    noise = torch.as_tensor(np.random.default_rng(0).standard_normal(means.shape))
+    z = means + torch.exp(0.5 * log_variances) * noise
+    return z.to(device), means.to(device), log_variances.to(device)
 
 
-def _null_pc(z: np.ndarray, mean: np.ndarray, log_variance: np.ndarray, groups: Groups) -> dict[str, float]:
+def _null_pc(z: Tensor, mean: Tensor, log_variance: Tensor, groups: Groups) -> dict[str, float]:
     return _spread(null_correlation(z, mean, log_variance, groups=groups, draws=NULL_DRAWS), "pc")
 
 
