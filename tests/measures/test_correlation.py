@@ -377,6 +377,10 @@ def test_other_bad_requests_are_refused():
     z, mean, log_variance = posteriors()
     with pytest.raises(ValueError, match="at least 2 rows"):
         correlation(z[:1], mean[:1], log_variance[:1])
+    z[3] = 1e200
+    for by in ("exact", "importance"):
+        with pytest.raises(ValueError, match="z has no density at row 3"):
+            correlation(z, mean, log_variance, by=by)
     with pytest.raises(ValueError, match="draws must be a whole number of at least 1"):
         null_correlation(z, mean, log_variance, draws=0)
     with pytest.raises(ValueError, match="seed must be a whole number of at least 0"):
@@ -385,3 +389,38 @@ def test_other_bad_requests_are_refused():
         gaussian_tc(z[:1])
     with pytest.raises(ValueError, match="x holds inf"):
         gaussian_tc(np.full((3, 2), np.inf))
+
+
+scalars = st.one_of(st.none(), st.text(max_size=3), st.floats())
+odd = st.one_of(
+    scalars,
+    st.sampled_from(
+        [np.zeros((0, 2)), np.zeros((3, 2, 2)), np.array([["a", "b"]]), np.array([1, None]), torch.zeros(2)]
+    ),
+)
+
+
+def answer(function, *arguments, **options):
+    """What the function returns, or its one-line refusal."""
+    try:
+        return function(*arguments, **options)
+    except ValueError as error:
+        return str(error)
+
+
+@given(
+    values=st.lists(odd, min_size=3, max_size=3),
+    groups=st.one_of(scalars, st.lists(st.integers(-1, 3)), st.lists(st.lists(st.integers(-1, 3)))),
+    by=st.one_of(st.sampled_from(["exact", "importance", "mss", "mws"]), st.text(max_size=4), st.none()),
+    size=st.one_of(st.none(), st.integers(-3, 50), st.floats()),
+)
+@settings(deadline=None, max_examples=80)
+def test_odd_input_is_a_value_error_or_an_answer(values, groups, by, size):
+    good = posteriors(n=9, latents=3)
+    for arrays in ((values[0], *good[1:]), values, good):
+        for function in (correlation, null_correlation):
+            found = answer(function, *arrays, groups=groups, by=by, size=size)
+            assert "\n" not in found if isinstance(found, str) else np.isfinite(found.tc)
+    for value in values:
+        found = answer(gaussian_tc, value, groups)
+        assert "\n" not in found if isinstance(found, str) else found >= 0

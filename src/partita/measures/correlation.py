@@ -132,6 +132,9 @@ def _summed_up(q: DiagonalNormal, z: Tensor, groups: Groups, by: str, size: int)
     latents = z.shape[1]
     joint, singles = tuple(range(latents)), [(k,) for k in range(latents)]
     logs = _log_q(q, z, [joint, *groups, *singles], by, size)
+    if not bool(torch.isfinite(logs).all()):
+        row = int((~torch.isfinite(logs)).any(1).nonzero()[0])
+        raise ValueError(f"z has no density at row {row}: row i of z must be drawn from posterior i")
     log_qz, in_groups, each = logs[:, 0], logs[:, 1 : 1 + len(groups)], logs[:, 1 + len(groups) :]
     own, prior = q.log_prob_each(z), standard_normal_log_prob_each(z)
     within = (in_groups - torch.stack([each[:, list(group)].sum(1) for group in groups], 1)).mean(0)
