@@ -99,6 +99,27 @@ def test_a_users_own_array(partita, tmp_path):
     assert refused(partita("evaluate", "runs"), "mine.npy", "changed")
 
 
+def test_arrays_from_anywhere_are_scored(partita, tmp_path):
+    factors = np.stack(np.meshgrid(range(6), range(5), indexing="ij"), -1).reshape(-1, 2).repeat(20, 0)
+    np.save(tmp_path / "codes.npy", factors + 0.0)
+    np.save(tmp_path / "factors.npy", factors)
+    ended = partita("evaluate", "--codes", "codes.npy", "--factors", "factors.npy", "--metrics", "mig,mcc", "--json")
+    assert ended.returncode == 0, ended.stderr
+    scores = json.loads(ended.stdout)
+    assert scores["mig"]["value"] == pytest.approx(1)
+    assert scores["mig"]["protocol"]
+    assert "mig" in partita("evaluate", "--codes", "codes.npy", "--factors", "factors.npy").stdout
+    assert refused(partita("evaluate", "--codes", "nowhere.npy", "--factors", "factors.npy"), "nowhere.npy")
+    assert refused(partita("evaluate"), "--codes")
+
+
+def test_a_data_set_has_a_card(partita):
+    said = partita("data", "cars3d").stdout
+    for words in ("azimuth (24)", "licence", "citation", "nips2015-analogy-data.tar.gz"):
+        assert words in said
+    assert refused(partita("data", "cars3"), "did you mean 'cars3d'")
+
+
 @pytest.mark.parametrize(
     ("words", "expected"),
     [

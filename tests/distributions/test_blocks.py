@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,6 +12,11 @@ def test_sizes_are_taken_in_order():
 
 def test_indices_are_kept_as_given():
     assert as_groups(((0, 3), (1,), (2, 4, 5)), 6) == ((0, 3), (1,), (2, 4, 5))
+
+
+def test_arrays_are_taken_too():
+    assert as_groups(np.array([2, 1]), 3) == ((0, 1), (2,))
+    assert as_groups(np.array([[0, 2], [1, 3]]), 4) == ((0, 2), (1, 3))
 
 
 def test_none_is_one_group_a_latent():

@@ -17,6 +17,8 @@ def as_groups(groups: Sequence | None, latents: int) -> Groups:
         raise ValueError(f"latents must be at least 1, got {latents}")
     if groups is None:
         return tuple((k,) for k in range(latents))
+    if hasattr(groups, "tolist"):  # an array of sizes or indices
+        groups = groups.tolist()
     if isinstance(groups, str | bytes) or not isinstance(groups, Sequence):
         raise ValueError(f"groups must be sizes like (2, 2, 2) or index tuples like ((0, 3), (1, 2)), got {groups!r}")
     if len(groups) == 0:
