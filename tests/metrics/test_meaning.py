@@ -89,6 +89,14 @@ def test_mig_forgives_merged_factors_and_mig_sup_does_not():
     assert value("dcimig", merged, bins=100) < 0.8
 
 
+def test_dead_latents_count_as_not_modular_and_change_no_gap():
+    dead = np.concatenate([PERFECT, np.full((len(PERFECT), 4), 0.3)], 1)
+    assert value("modularity", dead) == pytest.approx(0.5)
+    assert value("mig_sup", dead) == pytest.approx(0.5)
+    for name in ("mig", "dcimig", "irs", "mcc"):
+        assert value(name, dead) == pytest.approx(value(name, PERFECT))
+
+
 def test_an_interval_covers_the_value_of_the_population():
     rng = np.random.default_rng(5)
     factors = rng.integers(0, 4, (40_000, 2))

@@ -82,7 +82,7 @@ def test_held_out_rows_expose_overfitting():
 
 def test_constant_truth_and_constant_codes():
     rng = np.random.default_rng(5)
-    truth = np.concatenate([rng.standard_normal((50, 1)), np.ones((50, 2))], 1)
+    truth = np.concatenate([rng.standard_normal((50, 1)), np.full((50, 2), 0.3)], 1)
     found = align(np.concatenate([truth[:, :1], np.zeros((50, 1))], 1), truth, (1, 1), ((0, 1), (2,)))
     assert found.matrix[0, 0] == pytest.approx(1)
     assert found.matrix[1].tolist() == [0, 0]

@@ -28,6 +28,11 @@ def as_matrix(values: Any, name: str) -> np.ndarray:
     return matrix
 
 
+def unit_scale(x: np.ndarray) -> np.ndarray:
+    """What to divide each column by for unit deviation; 1 for a constant one, whose deviation is only rounding."""
+    return np.where(np.ptp(x, axis=0) > 0, x.std(0), 1.0)
+
+
 def as_pair(first: Any, second: Any, names: tuple[str, str] = ("codes", "factors")) -> tuple[np.ndarray, np.ndarray]:
     """Both as matrices with the same number of rows."""
     one, two = as_matrix(first, names[0]), as_matrix(second, names[1])

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from partita.measures.arrays import unit_scale
+
 
 def label_information(x: np.ndarray, labels: np.ndarray, *, neighbours: int = 10, seed: int = 0) -> float:
     """I(x; label) in nats for a vector x (n, d) and class numbers (n,): Ross 2014 (PLoS ONE 9(2)), eq. 2-4.
@@ -59,8 +61,7 @@ def multi_information(
 
 def _standardised(x: np.ndarray, seed: int, jitter: bool = True) -> np.ndarray:
     """Columns of unit deviation (a constant one stays), with noise of 1e-10 so that repeated values have neighbours."""
-    deviation = x.std(0)
-    x = x / np.where(deviation > 0, deviation, 1.0)
+    x = x / unit_scale(x)
     if not jitter:
         return x
     size = 1e-10 * np.maximum(1.0, np.abs(x).mean(0))

@@ -43,11 +43,15 @@ def joint_counts(first: np.ndarray, second: np.ndarray) -> list[list[np.ndarray]
 
 
 def information(table: np.ndarray) -> float:
-    """Plug-in mutual information of a contingency table, nats; biased up by about (cells)/(2n)."""
+    """Plug-in mutual information of a contingency table, nats; biased up by about (rows - 1)(columns - 1) / 2n.
+
+    Exactly 0 where rounding leaves less than 1e-12, so that a dead latent knows nothing.
+    """
     joint = table / table.sum()
     independent = joint.sum(1, keepdims=True) * joint.sum(0, keepdims=True)
     seen = joint > 0
-    return max(float((joint[seen] * np.log(joint[seen] / independent[seen])).sum()), 0.0)
+    known = float((joint[seen] * np.log(joint[seen] / independent[seen])).sum())
+    return known if known > 1e-12 else 0.0
 
 
 def information_matrix(first: np.ndarray, second: np.ndarray) -> np.ndarray:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from partita.measures.arrays import unit_scale
 from partita.measures.neighbours import label_information
 from partita.metrics.group_information import Grouping, group_information, grouping
 from partita.metrics.histogram import entropies, equal_width, information_matrix
@@ -104,8 +105,7 @@ def _explicitness(codes: np.ndarray, labels: np.ndarray, levels: np.ndarray | No
     from sklearn.linear_model import LogisticRegression
 
     if levels is None:
-        deviation = codes.std(0)
-        x = (codes - codes.mean(0)) / np.where(deviation > 0, deviation, 1.0)
+        x = (codes - codes.mean(0)) / unit_scale(codes)
     else:
         x = np.concatenate([level[:, None] == np.unique(level) for level in levels.T], 1).astype(float)
     scores = []

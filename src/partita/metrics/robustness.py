@@ -43,7 +43,7 @@ def irs(
 
 
 def _irs(codes: np.ndarray, labels: np.ndarray, quantile: float) -> tuple[float, Parts]:
-    alive = np.flatnonzero(codes.var(0) > 0)
+    alive = np.flatnonzero(np.ptp(codes, axis=0) > 0)
     if len(alive) == 0:
         return 0.0, {"per_latent": np.zeros(0), "parents": np.zeros(0, int), "matrix": np.zeros((0, labels.shape[1]))}
     codes = codes[:, alive]

@@ -73,13 +73,18 @@ def _residual(block: np.ndarray, truth: np.ndarray, fit_rows: np.ndarray, test_r
 
 def _group_scores(residual: np.ndarray, truth: np.ndarray, true: Groups) -> tuple[np.ndarray, np.ndarray]:
     squared = (residual**2).mean(0)
-    r2 = coordinate_r2(squared, truth.var(0))
+    r2 = coordinate_r2(squared, variances(truth))
     return np.array([group_mean(r2[list(a)]) for a in true]), np.array([squared[list(a)].mean() for a in true])
+
+
+def variances(x: np.ndarray) -> np.ndarray:
+    """Variance of each column, exactly 0 for a constant one."""
+    return np.where(np.ptp(x, axis=0) > 0, x.var(0), 0.0)
 
 
 def coordinate_r2(squared_error: np.ndarray, variance: np.ndarray) -> np.ndarray:
     """1 - error / variance; NaN for a constant coordinate."""
-    constant = variance <= 1e-15 * max(float(variance.max()), 1e-300)
+    constant = variance <= 0
     return np.where(constant, np.nan, 1 - squared_error / np.where(constant, 1.0, variance))
 
 
@@ -94,7 +99,7 @@ def _assigned(matrix: np.ndarray, errors: np.ndarray, truth: np.ndarray, true: G
 
     rows, columns = linear_sum_assignment(matrix, maximize=True)
     match = dict(zip(rows.tolist(), columns.tolist()))
-    variance = truth.var(0)
+    variance = variances(truth)
     r2 = [matrix[a, match[a]] if a in match else 0.0 for a in range(len(true))]
     mse = [errors[a, match[a]] if a in match else variance[list(group)].mean() for a, group in enumerate(true)]
     assignment = tuple(match.get(a, -1) for a in range(len(true)))

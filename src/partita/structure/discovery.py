@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from partita.distributions import Groups
-from partita.measures.arrays import as_matrix
+from partita.measures.arrays import as_matrix, unit_scale
 from partita.structure.merging import Merge, Splitter, merged_groups
 from partita.structure.unmixing import least_dependent_rotation, whitening
 
@@ -54,10 +54,11 @@ def discover_groups(
     Codes, or a fitted estimator with `X` to encode. `unmix` rotates whitened codes to their least dependent
     coordinates first (independent subspace analysis: a solution of ICA is one of ISA up to order); None keeps the codes
     as they are unless the unmixed ones fall into more groups or are less dependent across groups. Then single
-    coordinates are merged: the pair of groups (or, where no pair is left, the triple of single ones) most dependent on
-    a third of the rows is tested on the others against permutations, at `level` divided by the number of candidates;
-    it must also share `minimum` nats more than the null, because unmixing from finitely many rows leaves a little
-    dependence behind. This ends when none passes or every merge would exceed `max_rank`. At most 4,000 rows are used.
+    coordinates are merged: the two coordinates of different groups most dependent on a third of the rows are tested on
+    the others against permutations, at `level` divided by the number of candidates; where no two pass, whole groups,
+    then triples of single coordinates. They must also share `minimum` nats more than the null, because unmixing from
+    finitely many rows leaves a little dependence behind. This ends when none passes or every merge would exceed
+    `max_rank`. At most 4,000 rows are used.
 
     Fails where four or more coordinates are dependent only all together, where a group is close to Gaussian, and after
     a nonlinear mixing, which no rotation undoes.
@@ -96,8 +97,7 @@ def _unmixed(codes: np.ndarray, rows: np.ndarray, seed: int) -> Basis:
     white = whitening(codes[rows])
     x = white(codes[rows])
     rotation = least_dependent_rotation(x, seed=seed)
-    deviation = codes[rows].std(0)
-    likeness = ((codes[rows] - white.mean) / np.where(deviation > 0, deviation, 1.0)).T @ (x @ rotation) / len(rows)
+    likeness = ((codes[rows] - white.mean) / unit_scale(codes[rows])).T @ (x @ rotation) / len(rows)
     taken, order = linear_sum_assignment(np.abs(likeness), maximize=True)
     sign = np.where(likeness[taken, order] < 0, -1.0, 1.0)
     return white.mean, (white.matrix @ rotation)[:, order] * sign, True

@@ -11,7 +11,7 @@ import numpy as np
 
 from partita.distributions import Groups, as_groups
 from partita.measures.arrays import as_pair
-from partita.structure.alignment import Alignment, align, coordinate_r2
+from partita.structure.alignment import Alignment, align, coordinate_r2, variances
 
 MAX_SUBSETS = 200_000
 MAX_NODES = 300_000
@@ -60,7 +60,7 @@ class _Candidates:
 def _subset_scores(codes: np.ndarray, truth: np.ndarray, true: Groups, sizes: Sequence[int]) -> list[_Candidates]:
     latents = codes.shape[1]
     joint = np.cov(codes, truth, rowvar=False, bias=True)
-    inside, across, variance = joint[:latents, :latents], joint[:latents, latents:], np.diag(joint)[latents:]
+    inside, across, variance = joint[:latents, :latents], joint[:latents, latents:], variances(truth)
     subsets: list[tuple[int, ...]] = []
     r2 = []
     for size in sorted(set(sizes)):

@@ -1,5 +1,6 @@
 """Agglomeration by tested dependence: candidates are ranked on some rows and confirmed on others."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 
@@ -15,13 +16,15 @@ TRIED = 4  # how many of the most dependent candidates are tested before a round
 
 @dataclass(frozen=True)
 class Merge:
-    """Why groups became one: the information they share on rows not used to choose them, against its null.
+    """Why groups became one: the information their members share on rows not used to choose them, against its null.
 
+    `groups` are those that meet, `members` the coordinates that betray it: one of each group, or whole groups.
     `information` in nats between the `members` on the confirming rows, `null` and `null_sd` of the same estimate after
     permuting all but one of them, `p_value` one-sided under a normal null. Accepted where `p_value` is below `needed`
     and the excess over the null above `minimum`.
     """
 
+    groups: Groups
     members: Members
     information: float
     null: float
@@ -52,21 +55,21 @@ class Splitter:
             self.strengths[members] = _information(self.choose, members)
         return self.strengths[members]
 
-    def test(self, members: Members, candidates: int) -> Merge:
-        """Against permutations: ten first, forty more where ten leave it open."""
+    def test(self, groups: Groups, members: Members, candidates: int) -> Merge:
+        """Against permutations: eight first, forty more where eight leave it open."""
         from scipy.stats import norm
 
         needed = self.level / candidates
         known = self.tests.get(members)
         if known is not None:
-            return replace(known, needed=needed)
+            return replace(known, groups=groups, needed=needed)
         information = _information(self.confirm, members)
-        null = [self._permuted(members) for _ in range(10)]
-        if 1.0 < (information - np.mean(null)) / max(np.std(null, ddof=1), 1e-12) < 8.0:
+        null = [self._permuted(members) for _ in range(8)]
+        if 2.0 < (information - np.mean(null)) / max(np.std(null, ddof=1), 1e-12) < 8.0:
             null += [self._permuted(members) for _ in range(40)]
         mean, sd = float(np.mean(null)), max(float(np.std(null, ddof=1)), 1e-12)
         p_value = float(norm.sf((information - mean) / sd))
-        self.tests[members] = Merge(members, information, mean, sd, p_value, needed, self.minimum)
+        self.tests[members] = Merge(groups, members, information, mean, sd, p_value, needed, self.minimum)
         return self.tests[members]
 
     def _permuted(self, members: Members) -> float:
@@ -103,20 +106,31 @@ def merged_groups(splitter: Splitter, limit: int) -> tuple[Groups, tuple[Merge, 
         if found is None:
             return tuple(sorted(groups)), tuple(merges), refused
         merges.append(found)
-        joined = tuple(sorted(k for group in found.members for k in group))
-        groups = sorted([group for group in groups if group not in found.members] + [joined])
+        joined = tuple(sorted(k for group in found.groups for k in group))
+        groups = sorted([group for group in groups if group not in found.groups] + [joined])
 
 
 def _next_merge(splitter: Splitter, groups: list[Group], limit: int) -> tuple[Merge | None, Merge | None]:
-    pairs = [pair for pair in combinations(groups, 2) if sum(map(len, pair)) <= limit]
-    single = [group for group in groups if len(group) == 1]
-    triples = list(combinations(single, 3)) if limit >= 3 else []
-    best_refused: Merge | None = None
-    for candidates in (pairs, triples):
-        for members in sorted(candidates, key=splitter.strength, reverse=True)[:TRIED]:
-            merge = splitter.test(members, len(candidates))
+    """The first candidate that passes, and the most significant one that did not."""
+    refused: Merge | None = None
+    for witnesses in _candidates(groups, limit):
+        strongest = sorted(witnesses, key=splitter.strength, reverse=True)[:TRIED]
+        for members in strongest:
+            merge = splitter.test(witnesses[members], members, len(witnesses))
             if merge.accepted:
-                return merge, best_refused
-            if best_refused is None or merge.p_value < best_refused.p_value:
-                best_refused = merge
-    return None, best_refused
+                return merge, refused
+            if refused is None or merge.p_value < refused.p_value:
+                refused = merge
+    return None, refused
+
+
+def _candidates(groups: list[Group], limit: int) -> Iterator[dict[Members, Groups]]:
+    """What could betray that groups belong together: two coordinates, two whole groups, three single coordinates.
+
+    Coordinates come first: in many dimensions nearest neighbours see little of a dependence that two coordinates show.
+    """
+    pairs = [pair for pair in combinations(groups, 2) if sum(map(len, pair)) <= limit]
+    yield {((i,), (j,)): (a, b) for a, b in pairs for i in a for j in b}
+    yield {(a, b): (a, b) for a, b in pairs if len(a) + len(b) > 2}
+    single = [group for group in groups if len(group) == 1]
+    yield {triple: triple for triple in combinations(single, 3)} if limit >= 3 else {}
