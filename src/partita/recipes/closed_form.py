@@ -30,7 +30,7 @@ def pca(*, latents: int = 6, **architecture) -> Recipe:
 
     The ELBO is then the log-likelihood itself. Network and likelihood are always linear and Gaussian.
     """
-    return _linear(solve_pca, latents, architecture)
+    return _linear("pca", solve_pca, latents, architecture)
 
 
 def ica(*, latents: int = 6, **architecture) -> Recipe:
@@ -38,7 +38,7 @@ def ica(*, latents: int = 6, **architecture) -> Recipe:
 
     Network and likelihood are always linear and Gaussian; the ELBO takes a Gaussian prior, which ICA does not mean.
     """
-    return _linear(solve_ica, latents, architecture)
+    return _linear("ica", solve_ica, latents, architecture)
 
 
 def ae_ica(*, weight_decay: float = 1e-3, latents: int = 6, **architecture) -> Recipe:
@@ -49,6 +49,7 @@ def ae_ica(*, weight_decay: float = 1e-3, latents: int = 6, **architecture) -> R
     were. The ELBO of such a model is no bound that was asked for; `kl` and `elbo` are only for comparison.
     """
     nonnegative(weight_decay=weight_decay)
+    _diagonal("ae_ica", architecture)
     groups = as_groups(None, latents)
     weights = {"mean_recon": 1, "weight_norm": weight_decay}
     recipe = one_player((mean_reconstruction, weight_norm), weights, groups=groups, latents=latents, **architecture)
@@ -130,10 +131,17 @@ def set_widths(networks: Networks, x: Tensor) -> None:
     last.bias[latents:] = -torch.log1p(torch.stack(fisher).clamp(min=0)).to(last.bias)
 
 
-def _linear(solve, latents: int, architecture: dict) -> Recipe:
+def _linear(method: str, solve, latents: int, architecture: dict) -> Recipe:
+    _diagonal(method, architecture)
     architecture = architecture | {"network": "linear", "likelihood": "gaussian"}
     recipe = one_player((), {}, groups=as_groups(None, latents), latents=latents, **architecture)
     return replace(recipe, players=(), finish=solve)
+
+
+def _diagonal(method: str, architecture: dict) -> None:
+    posterior = architecture.get("posterior", "diagonal")
+    if posterior != "diagonal":
+        raise ValueError(f"{method} has a diagonal posterior of its own; it takes no posterior={posterior!r}")
 
 
 def _principal(x: Tensor, networks: Networks, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
