@@ -118,3 +118,16 @@ def test_the_kernels_gradients_are_right():
     wanted = torch.autograd.grad((logs * weights).sum(), z)[0]
     found = emulation.query_gradients(s.to(torch.float32), blocks, logs.detach(), weights)
     torch.testing.assert_close(found.double(), wanted, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(("fused", "limit"), [(False, 1e-6), (True, 5e-6)])
+def test_queries_that_are_no_draws_lose_digits_only_relative_to_their_log(fused, limit):
+    s = standardised(n=300, size=300, latents=7, sd=0.2)
+    s = type(s)(s.z, s.mean[:, :70].contiguous(), s.log_scale[:, :70].contiguous()).to(torch.float32)
+    blocks = with_singles(tuple(range(7)), (0, 1), (2, 3, 4))
+    wanted = streaming.log_sums(s.to(torch.float64), blocks)
+    found = emulation.log_sums(s, blocks, None, fused=fused)[0]
+    trusted = wanted > -80  # below, the sum is done again in float64
+    assert wanted.min() < -150
+    assert (trusted & (wanted < -40)).any()
+    assert (((found - wanted).abs() / (1 + wanted.abs()))[trusted]).max() * math.log(2) < limit

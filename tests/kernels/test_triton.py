@@ -37,12 +37,17 @@ def partition(latents, group):
 def test_sums_match_the_twin(latents, group, n, size):
     z, mean, log_variance = arrays(max(n, size), max(n, size), latents)
     s = standardise(z[:n], mean[:size], log_variance[:size])[0]
-    own = torch.arange(n, device="cuda") if n <= size else None
-    blocks = partition(latents, group)
-    wanted = streaming.log_sums(s, blocks, own=own)
-    for form, limit in (("dense", 1e-5), ("matrix", 5e-5)):
-        found = triton_lse.log_sums(s.to(torch.float32), blocks, own=own, form=form)
-        assert (found - wanted).abs().max().item() * math.log(2) < limit, form
+    blocks, single = partition(latents, group), s.to(torch.float32)
+    if n <= size:
+        own, wanted = torch.arange(n, device="cuda"), streaming.log_sums(s, blocks, own=torch.arange(n, device="cuda"))
+        limits = torch.tensor([1e-5, 5e-5], device="cuda")
+    else:
+        # Not draws from these components: the sums go down to 2^-800, and float32 has its digits relative to that.
+        own, wanted = None, streaming.log_sums(single.to(torch.float64), blocks)
+        limits = torch.tensor([[[1e-6]], [[5e-6]]], device="cuda") * (1 + wanted.abs())
+    for form, limit in zip(("dense", "matrix"), limits):
+        found = triton_lse.log_sums(single, blocks, own=own, form=form)
+        assert ((found - wanted).abs() * math.log(2) / limit).max().item() < 1, form
 
 
 @pytest.mark.parametrize(
@@ -89,9 +94,10 @@ def test_correlation_runs_on_the_device_and_agrees_with_the_cpu():
     assert on_device.pc == pytest.approx(on_cpu.pc, abs=1e-9)
 
 
-def test_a_training_step_can_be_captured():
+@pytest.mark.parametrize("again", [[], [(3,), (0, 1)]])
+def test_a_training_step_can_be_captured(again):
     z, mean, log_variance = (t.float() for t in arrays(64, 5000, 10))
-    own, blocks = torch.arange(64, device="cuda"), partition(10, 2)
+    own, blocks = torch.arange(64, device="cuda"), partition(10, 2) + again
     bank = Mixture.of(mean, log_variance)
     z = z.requires_grad_()
 

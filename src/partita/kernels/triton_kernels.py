@@ -12,20 +12,25 @@ import triton.language as tl
 
 
 @triton.jit
-def _distance(z, mean, log_scale, FUSED: tl.constexpr):
-    """(z - mean) 2^log_scale, every query against every component; `FUSED` is one multiply-add, a little less exact."""
-    scale = tl.exp2(log_scale)
+def _distance(z, centre, scale, FUSED: tl.constexpr):
+    """(z - mean) * scale, all queries against all components; `FUSED`, where `centre` is mean * scale, in one
+    multiply-add, a little less exact."""
     if FUSED:
-        return z[:, None] * scale[None, :] - (mean * scale)[None, :]
-    return (z[:, None] - mean[None, :]) * scale[None, :]
+        return z[:, None] * scale[None, :] - centre[None, :]
+    return (z[:, None] - centre[None, :]) * scale[None, :]
 
 
 @triton.jit
-def _component(mean, log_scale, latent, size, columns):
-    """Parameters of one latent for a run of components; past the end they weigh nothing."""
+def _component(centre, scale, latent, size, columns):
+    """Centre and scale of one latent for a run of components."""
     at = latent.to(tl.int64) * size + columns
-    inside = columns < size
-    return tl.load(mean + at, mask=inside, other=0.0), tl.load(log_scale + at, mask=inside, other=float("-inf"))
+    return tl.load(centre + at, mask=columns < size, other=0.0), tl.load(scale + at, mask=columns < size, other=0.0)
+
+
+@triton.jit
+def _peak(peaks, row, size, columns):
+    """log2 of the highest density of a run of components; past the end they weigh nothing."""
+    return tl.load(peaks + row.to(tl.int64) * size + columns, mask=columns < size, other=float("-inf"))
 
 
 @triton.jit
@@ -42,8 +47,8 @@ def _queries(z, latents, n, rows, H: tl.constexpr):
 
 @triton.jit
 def small_block_sums(
-    z, mean, log_scale, latents, each_out, block_out, n, size, share, stretch,
-    H: tl.constexpr, QUERIES: tl.constexpr, COMPONENTS: tl.constexpr, FUSED: tl.constexpr,
+    z, centre, scale, peaks, latents, each_out, block_out, n, size, share, stretch,
+    H: tl.constexpr, QUERIES: tl.constexpr, COMPONENTS: tl.constexpr, FUSED: tl.constexpr, STAGES: tl.constexpr,
 ):  # fmt: skip
     """For blocks of H latents (a grid axis): the sums of every latent's density, and of the block's, their product."""
     rows = tl.program_id(0) * QUERIES + tl.arange(0, QUERIES)
@@ -57,14 +62,14 @@ def small_block_sums(
         sums = ()
         for _ in tl.static_range(H + 1):
             sums = sums + (tl.zeros((QUERIES, COMPONENTS), tl.float32),)
-        for column in range(start, tl.minimum(start + stretch, last), COMPONENTS):
+        for column in tl.range(start, tl.minimum(start + stretch, last), COMPONENTS, num_stages=STAGES):
             columns = column + tl.arange(0, COMPONENTS)
             product = tl.full((QUERIES, COMPONENTS), 1.0, tl.float32)
             added = ()
             for h in tl.static_range(H):
-                mean_h, log_scale_h = _component(mean, log_scale, chosen[h], size, columns)
-                distance = _distance(values[h], mean_h, log_scale_h, FUSED)
-                density = tl.exp2(log_scale_h[None, :] - distance * distance)
+                centre_h, scale_h = _component(centre, scale, chosen[h], size, columns)
+                distance = _distance(values[h], centre_h, scale_h, FUSED)
+                density = tl.exp2(_peak(peaks, chosen[h], size, columns)[None, :] - distance * distance)
                 product = product * density
                 added = added + (sums[h] + density,)
             sums = added + (sums[H] + product,)
@@ -81,33 +86,31 @@ def small_block_sums(
 
 @triton.jit
 def _exponents(
-    z, mean, log_scale, latents, chosen, values, n, size, rows, columns,
+    z, centre, scale, peaks, latents, chosen, values, n, size, rows, columns, block,
     H: tl.constexpr, QUERIES: tl.constexpr, COMPONENTS: tl.constexpr, KEPT: tl.constexpr, FUSED: tl.constexpr,
 ):  # fmt: skip
     """log2 density of the block for every query and component; the queries in registers (`KEPT`) or read again."""
     squares = tl.zeros((QUERIES, COMPONENTS), tl.float32)
-    peaks = tl.zeros((COMPONENTS,), tl.float32)
     if KEPT:
         for h in tl.static_range(H):
-            mean_h, log_scale_h = _component(mean, log_scale, chosen[h], size, columns)
-            distance = _distance(values[h], mean_h, log_scale_h, FUSED)
+            centre_h, scale_h = _component(centre, scale, chosen[h], size, columns)
+            distance = _distance(values[h], centre_h, scale_h, FUSED)
             squares += distance * distance
-            peaks += log_scale_h
     else:
         for h in range(H):
             latent = tl.load(latents + h)
             value = tl.load(z + latent.to(tl.int64) * n + rows, mask=rows < n, other=0.0)
-            mean_h, log_scale_h = _component(mean, log_scale, latent, size, columns)
-            distance = _distance(value, mean_h, log_scale_h, FUSED)
+            centre_h, scale_h = _component(centre, scale, latent, size, columns)
+            distance = _distance(value, centre_h, scale_h, FUSED)
             squares += distance * distance
-            peaks += log_scale_h
-    return peaks[None, :] - squares
+    return _peak(peaks, block, size, columns)[None, :] - squares
 
 
 @triton.jit
 def block_sums(
-    z, mean, log_scale, latents, shift, out, n, size, share, stretch,
+    z, centre, scale, peaks, latents, shift, out, n, size, share, stretch,
     H: tl.constexpr, QUERIES: tl.constexpr, COMPONENTS: tl.constexpr, KEPT: tl.constexpr, FUSED: tl.constexpr,
+    STAGES: tl.constexpr,
 ):  # fmt: skip
     """For blocks of H latents: the sum of 2^(exponent - shift), the shift being that of the query's own component."""
     rows = tl.program_id(0) * QUERIES + tl.arange(0, QUERIES)
@@ -119,11 +122,12 @@ def block_sums(
     last = tl.minimum((split + 1) * share, size)
     for start in range(split * share, last, stretch):
         sums = tl.zeros((QUERIES, COMPONENTS), tl.float32)
-        for column in range(start, tl.minimum(start + stretch, last), COMPONENTS):
+        for column in tl.range(start, tl.minimum(start + stretch, last), COMPONENTS, num_stages=STAGES):
             columns = column + tl.arange(0, COMPONENTS)
             exponents = _exponents(
-                z, mean, log_scale, latents, chosen, values, n, size, rows, columns, H, QUERIES, COMPONENTS, KEPT, FUSED
-            )
+                z, centre, scale, peaks, latents, chosen, values, n, size, rows, columns, block,
+                H, QUERIES, COMPONENTS, KEPT, FUSED,
+            )  # fmt: skip
             sums += tl.exp2(exponents - moved[:, None])
         total += tl.sum(sums, 1)
     written = split * tl.num_programs(1) + block
@@ -132,8 +136,8 @@ def block_sums(
 
 @triton.jit
 def small_block_gradients(
-    z, mean, log_scale, latents, each_logs, each_weights, block_logs, block_weights, out, n, size, share,
-    H: tl.constexpr, QUERIES: tl.constexpr, COMPONENTS: tl.constexpr,
+    z, mean, scale, peaks, latents, each_logs, each_weights, block_logs, block_weights, out, n, size, share,
+    H: tl.constexpr, QUERIES: tl.constexpr, COMPONENTS: tl.constexpr, STAGES: tl.constexpr,
 ):  # fmt: skip
     """d sums / dz for blocks of H latents and all their latents together, as `small_block_sums` took them."""
     rows = tl.program_id(0) * QUERIES + tl.arange(0, QUERIES)
@@ -154,18 +158,19 @@ def small_block_gradients(
         balance += log_sum
     together = tl.load(block_weights + block.to(tl.int64) * n + rows, mask=inside, other=0.0)
     together *= tl.exp2(tl.minimum(balance, 100.0))
-    for column in range(split * share, tl.minimum((split + 1) * share, size), COMPONENTS):
+    for column in tl.range(split * share, tl.minimum((split + 1) * share, size), COMPONENTS, num_stages=STAGES):
         columns = column + tl.arange(0, COMPONENTS)
         product = tl.full((QUERIES, COMPONENTS), 1.0, tl.float32)
         parts = ()
         moves = ()
         for h in tl.static_range(H):
-            mean_h, log_scale_h = _component(mean, log_scale, chosen[h], size, columns)
-            distance = _distance(values[h], mean_h, log_scale_h, False)
-            part = tl.exp2((log_scale_h[None, :] - logs[h][:, None]) - distance * distance)
+            mean_h, scale_h = _component(mean, scale, chosen[h], size, columns)
+            distance = _distance(values[h], mean_h, scale_h, False)
+            peak_h = _peak(peaks, chosen[h], size, columns)
+            part = tl.exp2((peak_h[None, :] - logs[h][:, None]) - distance * distance)
             product = product * part
             parts = parts + (part,)
-            moves = moves + (distance * tl.exp2(log_scale_h)[None, :],)
+            moves = moves + (distance * scale_h[None, :],)
         added = ()
         for h in tl.static_range(H):
             part = weights[h][:, None] * parts[h]
@@ -180,8 +185,8 @@ def small_block_gradients(
 
 @triton.jit
 def query_gradients(
-    z, mean, log_scale, latents, logs, weights, out, n, size, share,
-    H: tl.constexpr, QUERIES: tl.constexpr, COMPONENTS: tl.constexpr,
+    z, mean, scale, peaks, latents, logs, weights, out, n, size, share,
+    H: tl.constexpr, QUERIES: tl.constexpr, COMPONENTS: tl.constexpr, STAGES: tl.constexpr,
 ):  # fmt: skip
     """d sum / dz of blocks of H latents: -2 sum_j share_ij distance_ij 2^log_scale_j for each latent."""
     rows = tl.program_id(0) * QUERIES + tl.arange(0, QUERIES)
@@ -192,20 +197,18 @@ def query_gradients(
     pulls = ()
     for _ in tl.static_range(H):
         pulls = pulls + (tl.zeros((QUERIES, COMPONENTS), tl.float32),)
-    for column in range(split * share, tl.minimum((split + 1) * share, size), COMPONENTS):
+    for column in tl.range(split * share, tl.minimum((split + 1) * share, size), COMPONENTS, num_stages=STAGES):
         columns = column + tl.arange(0, COMPONENTS)
         squares = tl.zeros((QUERIES, COMPONENTS), tl.float32)
-        peaks = tl.zeros((COMPONENTS,), tl.float32)
         distances = ()
         scales = ()
         for h in tl.static_range(H):
-            mean_h, log_scale_h = _component(mean, log_scale, chosen[h], size, columns)
-            distance = _distance(values[h], mean_h, log_scale_h, False)
+            mean_h, scale_h = _component(mean, scale, chosen[h], size, columns)
+            distance = _distance(values[h], mean_h, scale_h, False)
             squares += distance * distance
-            peaks += log_scale_h
             distances = distances + (distance,)
-            scales = scales + (tl.exp2(log_scale_h),)
-        part = tl.exp2((peaks[None, :] - log_sum[:, None]) - squares)
+            scales = scales + (scale_h,)
+        part = tl.exp2((_peak(peaks, block, size, columns)[None, :] - log_sum[:, None]) - squares)
         added = ()
         for h in tl.static_range(H):
             added = added + (pulls[h] + part * (distances[h] * scales[h][None, :]),)
@@ -218,8 +221,8 @@ def query_gradients(
 
 @triton.jit
 def query_gradients_one_by_one(
-    z, mean, log_scale, latents, logs, weights, out, n, size, share,
-    H: tl.constexpr, QUERIES: tl.constexpr, COMPONENTS: tl.constexpr,
+    z, mean, scale, peaks, latents, logs, weights, out, n, size, share,
+    H: tl.constexpr, QUERIES: tl.constexpr, COMPONENTS: tl.constexpr, STAGES: tl.constexpr,
 ):  # fmt: skip
     """The same for blocks too large for registers: a program for each latent, the exponents taken again."""
     rows = tl.program_id(0) * QUERIES + tl.arange(0, QUERIES)
@@ -229,14 +232,14 @@ def query_gradients_one_by_one(
     value = tl.load(z + latent.to(tl.int64) * n + rows, mask=inside, other=0.0)
     log_sum = tl.load(logs + block.to(tl.int64) * n + rows, mask=inside, other=float("inf"))
     pull = tl.zeros((QUERIES, COMPONENTS), tl.float32)
-    for column in range(split * share, tl.minimum((split + 1) * share, size), COMPONENTS):
+    for column in tl.range(split * share, tl.minimum((split + 1) * share, size), COMPONENTS, num_stages=STAGES):
         columns = column + tl.arange(0, COMPONENTS)
         exponents = _exponents(
-            z, mean, log_scale, latents + block * H, (), (), n, size, rows, columns,
+            z, mean, scale, peaks, latents + block * H, (), (), n, size, rows, columns, block,
             H, QUERIES, COMPONENTS, False, False,
         )  # fmt: skip
-        mean_k, log_scale_k = _component(mean, log_scale, latent, size, columns)
-        move = _distance(value, mean_k, log_scale_k, False) * tl.exp2(log_scale_k)[None, :]
+        mean_k, scale_k = _component(mean, scale, latent, size, columns)
+        move = _distance(value, mean_k, scale_k, False) * scale_k[None, :]
         pull += tl.exp2(exponents - log_sum[:, None]) * move
     weight = -2.0 * tl.load(weights + block.to(tl.int64) * n + rows, mask=inside, other=0.0)
     written = split * tl.num_programs(1) + tl.program_id(1)
@@ -245,29 +248,29 @@ def query_gradients_one_by_one(
 
 @triton.jit
 def component_gradients(
-    z, mean, log_scale, latents, logs, weights, mean_out, scale_out, n, size, share,
-    H: tl.constexpr, QUERIES: tl.constexpr, COMPONENTS: tl.constexpr,
+    z, mean, scale, peaks, latents, logs, weights, mean_out, scale_out, n, size, share,
+    H: tl.constexpr, QUERIES: tl.constexpr, COMPONENTS: tl.constexpr, STAGES: tl.constexpr,
 ):  # fmt: skip
     """d sum / d mean_j and d log_scale_j of one latent of a block at a time, over a share of the queries."""
     columns = tl.program_id(0) * COMPONENTS + tl.arange(0, COMPONENTS)
     block, position, split = tl.program_id(1) // H, tl.program_id(1) % H, tl.program_id(2)
     latents += block * H
     latent = tl.load(latents + position)
-    mean_k, log_scale_k = _component(mean, log_scale, latent, size, columns)
-    scale_k = tl.exp2(log_scale_k)
+    mean_k, scale_k = _component(mean, scale, latent, size, columns)
     pull_sum = tl.zeros((QUERIES, COMPONENTS), tl.float32)
     widen_sum = tl.zeros((QUERIES, COMPONENTS), tl.float32)
-    for row in range(split * share, tl.minimum((split + 1) * share, n), QUERIES):
+    for row in tl.range(split * share, tl.minimum((split + 1) * share, n), QUERIES, num_stages=STAGES):
         rows = row + tl.arange(0, QUERIES)
         at = block.to(tl.int64) * n + rows
         log_sum = tl.load(logs + at, mask=rows < n, other=float("inf"))
         weight = tl.load(weights + at, mask=rows < n, other=0.0)
         exponents = _exponents(
-            z, mean, log_scale, latents, (), (), n, size, rows, columns, H, QUERIES, COMPONENTS, False, False
-        )
+            z, mean, scale, peaks, latents, (), (), n, size, rows, columns, block,
+            H, QUERIES, COMPONENTS, False, False,
+        )  # fmt: skip
         part = weight[:, None] * tl.exp2(exponents - log_sum[:, None])
         value = tl.load(z + latent.to(tl.int64) * n + rows, mask=rows < n, other=0.0)
-        distance = (value[:, None] - mean_k[None, :]) * scale_k[None, :]
+        distance = _distance(value, mean_k, scale_k, False)
         pull_sum += part * distance
         widen_sum += part * (1.0 - 1.3862943611198906 * distance * distance)
     written = split * tl.num_programs(1) + tl.program_id(1)

@@ -1,8 +1,9 @@
 """The streaming sums on a CUDA device: which kernel sums which block, how the work is shared out, and the gradients."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -16,11 +17,41 @@ Block = tuple[int, ...]
 
 kernels: Any = triton_kernels  # launched as kernel[grid](...)
 
+
+class Tile(NamedTuple):
+    """What a program takes at once, the warps that share it, and how many tiles of components are fetched ahead."""
+
+    queries: int
+    components: int
+    warps: int
+    stages: int = 1
+
+    @property
+    def launch(self) -> dict[str, int]:
+        sizes = {"QUERIES": self.queries, "COMPONENTS": self.components}
+        return sizes | {"STAGES": self.stages, "num_warps": self.warps}
+
+
+@dataclass(frozen=True)
+class Scaled(Standardised):
+    """With `scale`, 2^log_scale, taken once for the sums and their gradients."""
+
+    scale: Tensor
+
+    def centres(self, fused: bool = False) -> tuple[Tensor, Tensor]:
+        """What distances are taken by, (K, N) each: the components' means, scaled already if `fused`, and scales."""
+        return (self.mean * self.scale if fused else self.mean), self.scale
+
+    def peaks(self, blocks: Sequence[Block]) -> Tensor:
+        """log2 density of every component at its centre, (blocks, N)."""
+        return torch.stack([torch.stack([self.log_scale[k] for k in block]).sum(0) for block in blocks])
+
+
 # Queries of a block of up to this many latents stay in registers.
 KEPT = 12
-# (queries, components) of a tile, by the number of latents; larger tiles spill registers.
-SMALL_TILES = {1: (128, 32), 2: (64, 32), 3: (32, 32), 4: (32, 32)}
-BLOCK_TILE, GRADIENT_TILE, BLOCK_GRADIENT_TILE = (64, 32), (32, 32), (16, 32)
+# By the number of latents; a thread holds 16 or 32 pairs: fewer wait for memory, more spill registers.
+SMALL_TILES = {1: Tile(64, 32, 2), 2: Tile(16, 32, 1), 3: Tile(32, 32, 4), 4: Tile(32, 32, 4)}
+BLOCK_TILE, GRADIENT_TILE, BLOCK_GRADIENT_TILE = Tile(32, 32, 2), Tile(32, 32, 4), Tile(16, 32, 4)
 # Components added up in float32 before the tile is summed across.
 STRETCH = 32768
 
@@ -34,40 +65,44 @@ def log_sums(
     """
     distinct = tuple(dict.fromkeys(blocks))
     found = _LogSums.apply(s.z, s.mean, s.log_scale, distinct, own, form == "matrix", guarded)
-    return found if distinct == tuple(blocks) else found[:, [distinct.index(block) for block in blocks]]
+    # A list as an index would be copied to the device: that waits, and a captured step must not.
+    return torch.stack([found[:, distinct.index(block)] for block in blocks], 1) if distinct != tuple(blocks) else found
 
 
 class _LogSums(torch.autograd.Function):
     @staticmethod
     def forward(ctx, z, mean, log_scale, blocks, own, fused, guarded):
-        s = Standardised(z, mean, log_scale).detach()
+        z, mean, log_scale = z.detach(), mean.detach(), log_scale.detach()
+        s = Scaled(z, mean, log_scale, torch.exp2(log_scale))
         chosen = plan(blocks, can_multiply(s, blocks) if guarded else [True] * len(blocks))
         logs = _forward(s, chosen, own, fused, guarded)
         found = torch.stack([logs[block] for block in blocks], 1)
-        ctx.save_for_backward(z, mean, log_scale, found)
+        ctx.save_for_backward(z, mean, log_scale, s.scale, found)
         ctx.blocks, ctx.plan = blocks, chosen
         return found
 
     @staticmethod
     def backward(ctx, gradient):
-        z, mean, log_scale, found = ctx.saved_tensors
-        s = Standardised(z, mean, log_scale)
+        *parts, found = ctx.saved_tensors
+        s = Scaled(*parts)
         logs = dict(zip(ctx.blocks, found.float().unbind(1)))
         weights = dict(zip(ctx.blocks, gradient.float().unbind(1)))
-        z_gradient, mean_gradient, scale_gradient = (torch.zeros_like(t) for t in (z, mean, log_scale))
+        z_gradient, mean_gradient, scale_gradient = None, None, None
         if ctx.needs_input_grad[0]:
+            z_gradient = torch.zeros_like(s.z)
             for same in ctx.plan.small.values():
                 _add_small_gradients(s, same, logs, weights, z_gradient)
             for same in ctx.plan.direct.values():
                 _add_query_gradients(s, same, logs, weights, z_gradient)
         if ctx.needs_input_grad[1] or ctx.needs_input_grad[2]:
+            mean_gradient, scale_gradient = torch.zeros_like(s.mean), torch.zeros_like(s.log_scale)
             for length in sorted({len(block) for block in ctx.blocks}):
                 same = [block for block in ctx.blocks if len(block) == length]
                 _add_component_gradients(s, same, logs, weights, mean_gradient, scale_gradient)
         return z_gradient, mean_gradient, scale_gradient, None, None, None, None
 
 
-def _forward(s: Standardised, chosen: Plan, own: Tensor | None, fused: bool, guarded: bool) -> dict[Block, Tensor]:
+def _forward(s: Scaled, chosen: Plan, own: Tensor | None, fused: bool, guarded: bool) -> dict[Block, Tensor]:
     logs: dict[Block, Tensor] = {}
     for same in chosen.small.values():
         logs |= _small_blocks(s, same, fused)
@@ -85,72 +120,73 @@ def _forward(s: Standardised, chosen: Plan, own: Tensor | None, fused: bool, gua
     return dict(zip(logs, mend(s, list(logs), found, trusted).unbind(1)))
 
 
-def _small_blocks(s: Standardised, blocks: list[Block], fused: bool) -> dict[Block, Tensor]:
+def _small_blocks(s: Scaled, blocks: list[Block], fused: bool) -> dict[Block, Tensor]:
     n, size, length = s.z.shape[1], s.mean.shape[1], len(blocks[0])
-    queries, components = SMALL_TILES[length]
-    rows = -(-n // queries)
-    splits, share = shares(size, rows * len(blocks), components)
+    tile = SMALL_TILES[length]
+    rows = -(-n // tile.queries)
+    splits, share = shares(size, rows * len(blocks), tile.components)
     each = s.z.new_empty(splits, len(blocks), length, n)
     whole = s.z.new_empty(splits, len(blocks), n)
     kernels.small_block_sums[(rows, len(blocks), splits)](
-        s.z, s.mean, s.log_scale, _table(tuple(blocks), s.z.device), each, whole, n, size, share, STRETCH,
-        H=length, QUERIES=queries, COMPONENTS=components, FUSED=fused, num_warps=4,
+        s.z, *s.centres(fused), s.log_scale, _table(tuple(blocks), s.z.device), each, whole, n, size, share, STRETCH,
+        H=length, FUSED=fused, **tile.launch,
     )  # fmt: skip
     singles = each.sum(0, dtype=torch.float64).log2().flatten(0, 1).unbind(0)
     logs = dict(zip([(k,) for block in blocks for k in block], singles))
     return logs | dict(zip(blocks, whole.sum(0, dtype=torch.float64).log2().unbind(0))) if length > 1 else logs
 
 
-def _direct_blocks(s: Standardised, blocks: list[Block], shift: Tensor, fused: bool) -> dict[Block, Tensor]:
+def _direct_blocks(s: Scaled, blocks: list[Block], shift: Tensor, fused: bool) -> dict[Block, Tensor]:
     n, size, length = s.z.shape[1], s.mean.shape[1], len(blocks[0])
-    queries, components = BLOCK_TILE
-    rows = -(-n // queries)
-    splits, share = shares(size, rows * len(blocks), components)
-    out = s.z.new_empty(splits, len(blocks), n)
+    tile = BLOCK_TILE
+    rows = -(-n // tile.queries)
+    splits, share = shares(size, rows * len(blocks), tile.components)
+    out, table = s.z.new_empty(splits, len(blocks), n), _table(tuple(blocks), s.z.device)
     kernels.block_sums[(rows, len(blocks), splits)](
-        s.z, s.mean, s.log_scale, _table(tuple(blocks), s.z.device), shift.T.contiguous(), out, n, size, share, STRETCH,
-        H=length, QUERIES=queries, COMPONENTS=components, KEPT=length <= KEPT, FUSED=fused, num_warps=4,
+        s.z, *s.centres(fused), s.peaks(blocks), table, shift.T.contiguous(), out, n, size, share, STRETCH,
+        H=length, KEPT=length <= KEPT, FUSED=fused, **tile.launch,
     )  # fmt: skip
     logs = out.sum(0, dtype=torch.float64).log2() + shift.T
     return dict(zip(blocks, logs.unbind(0)))
 
 
 def _add_small_gradients(
-    s: Standardised, blocks: list[Block], logs: dict[Block, Tensor], weights: dict[Block, Tensor], into: Tensor
+    s: Scaled, blocks: list[Block], logs: dict[Block, Tensor], weights: dict[Block, Tensor], into: Tensor
 ) -> None:
     n, size, length, table = s.z.shape[1], s.mean.shape[1], len(blocks[0]), _table(tuple(blocks), s.z.device)
-    queries, components = GRADIENT_TILE
-    rows = -(-n // queries)
-    splits, share = shares(size, rows * len(blocks), components)
+    tile = GRADIENT_TILE
+    rows = -(-n // tile.queries)
+    splits, share = shares(size, rows * len(blocks), tile.components)
     singles = [(k,) for block in blocks for k in block]
     each, whole = ([torch.stack([of[b] for b in chosen]) for of in (logs, weights)] for chosen in (singles, blocks))
     out = s.z.new_empty(splits, len(singles), n)
     kernels.small_block_gradients[(rows, len(blocks), splits)](
-        s.z, s.mean, s.log_scale, table, *each, *whole, out, n, size, share,
-        H=length, QUERIES=queries, COMPONENTS=components, num_warps=4,
+        s.z, *s.centres(), s.log_scale, table, *each, *whole, out, n, size, share,
+        H=length, **tile.launch,
     )  # fmt: skip
     into.index_add_(0, table.flatten(), out.sum(0))
 
 
 def _add_query_gradients(
-    s: Standardised, blocks: list[Block], logs: dict[Block, Tensor], weights: dict[Block, Tensor], into: Tensor
+    s: Scaled, blocks: list[Block], logs: dict[Block, Tensor], weights: dict[Block, Tensor], into: Tensor
 ) -> None:
     n, size, length, table = s.z.shape[1], s.mean.shape[1], len(blocks[0]), _table(tuple(blocks), s.z.device)
     fits = length <= KEPT
-    queries, components = BLOCK_GRADIENT_TILE if fits else GRADIENT_TILE
-    rows, programs = -(-n // queries), len(blocks) * (1 if fits else length)
-    splits, share = shares(size, rows * programs, components)
+    tile = BLOCK_GRADIENT_TILE if fits else GRADIENT_TILE
+    rows, programs = -(-n // tile.queries), len(blocks) * (1 if fits else length)
+    splits, share = shares(size, rows * programs, tile.components)
     out = s.z.new_empty(splits, len(blocks) * length, n)
     kernel = kernels.query_gradients if fits else kernels.query_gradients_one_by_one
     kernel[(rows, programs, splits)](
-        s.z, s.mean, s.log_scale, table, *(torch.stack([of[b] for b in blocks]) for of in (logs, weights)), out,
-        n, size, share, H=length, QUERIES=queries, COMPONENTS=components, num_warps=4,
+        s.z, *s.centres(), s.peaks(blocks), table,
+        *(torch.stack([of[b] for b in blocks]) for of in (logs, weights)), out, n, size, share,
+        H=length, **tile.launch,
     )  # fmt: skip
     into.index_add_(0, table.flatten(), out.sum(0))
 
 
 def _add_component_gradients(
-    s: Standardised,
+    s: Scaled,
     blocks: list[Block],
     logs: dict[Block, Tensor],
     weights: dict[Block, Tensor],
@@ -158,13 +194,13 @@ def _add_component_gradients(
     into_scale: Tensor,
 ) -> None:
     n, size, length, table = s.z.shape[1], s.mean.shape[1], len(blocks[0]), _table(tuple(blocks), s.z.device)
-    queries, components = GRADIENT_TILE
-    rows, programs = -(-size // components), len(blocks) * length
-    splits, share = shares(n, rows * programs, queries)
+    tile = GRADIENT_TILE
+    rows, programs = -(-size // tile.components), len(blocks) * length
+    splits, share = shares(n, rows * programs, tile.queries)
     out = s.z.new_empty(2, splits, programs, size)
     kernels.component_gradients[(rows, programs, splits)](
-        s.z, s.mean, s.log_scale, table, *(torch.stack([of[b] for b in blocks]) for of in (logs, weights)),
-        out[0], out[1], n, size, share, H=length, QUERIES=queries, COMPONENTS=components, num_warps=4,
+        s.z, *s.centres(), s.peaks(blocks), table, *(torch.stack([of[b] for b in blocks]) for of in (logs, weights)),
+        out[0], out[1], n, size, share, H=length, **tile.launch,
     )  # fmt: skip
     for into, found in ((into_mean, out[0]), (into_scale, out[1])):
         into.index_add_(0, table.flatten(), found.sum(0))
