@@ -163,6 +163,18 @@ def test_evaluate_takes_what_applies_and_says_why_not():
     assert set(m.evaluate(codes, factors, "mig, mcc")) == {"mig", "mcc"}
 
 
+def test_evaluate_takes_real_factors_and_says_where_it_binned_them():
+    rng = np.random.default_rng(0)
+    factors = rng.uniform(size=(300, 2))
+    scores = m.evaluate(factors + 0.01 * rng.standard_normal((300, 2)), factors)
+    assert {"mig", "sap", "dci", "mcc", "modularity", "infomec", "irs"} <= set(scores)
+    assert scores["mig"].settings["factor_bins"] == 20
+    assert "factor_bins" not in scores["mcc"].settings
+    assert scores["sap"].settings["predictor"] == "squared correlation"
+    assert scores["dci"].parts["informativeness"] > 0.9
+    assert scores["mcc"].value > 0.99
+
+
 def test_evaluate_refuses_unknown_names_and_missing_factors():
     with pytest.raises(ValueError, match="unknown metric 'migg'"):
         m.evaluate(np.zeros((3, 1)), np.zeros((3, 1)), ["migg"])

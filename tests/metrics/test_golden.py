@@ -143,7 +143,6 @@ def test_unsupervised_scores(case):
     assert float(m.gaussian_tc(codes)) == pytest.approx(golden["gaussian_total_correlation"], **EXACT)
 
 
-@pytest.mark.slow
 def test_mig_of_posteriors_is_that_of_the_original_authors():
     arrays = np.load(FOLDER / "b_rotated.npz")
     golden = GOLDEN["rtqichen"]["mig"]["b_rotated"]

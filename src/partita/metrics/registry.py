@@ -1,12 +1,13 @@
 """The one list of metrics, and `evaluate`, which runs several of them on one pair of arrays."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
+from partita.measures.arrays import as_matrix
 from partita.metrics import (
     agreement,
     correspondence,
@@ -21,6 +22,7 @@ from partita.metrics import (
     robustness,
     separation,
 )
+from partita.metrics.histogram import equal_width
 from partita.metrics.inputs import codes_and_labels
 from partita.metrics.score import Score
 
@@ -32,7 +34,8 @@ class Metric:
     """An entry of METRICS. `protocols[0]` is the default.
 
     `needs`: "factors", "grid" (a complete grid of factors), "codes" (no factors), "models" (codes of several models)
-    or "posterior" (means and log variances). `grouped` ones take `groups`. `better` is "higher" or "lower".
+    or "posterior" (means and log variances). `grouped` ones take `groups`. `better` is "higher" or "lower". `real` says
+    how real-valued factors go in: "binned" (not as they are), "option" (`continuous=True`) or "as they are".
     """
 
     function: Callable[..., Score]
@@ -41,6 +44,7 @@ class Metric:
     needs: str = "factors"
     grouped: bool = False
     better: str = "higher"
+    real: str = "binned"
 
 
 METRICS: dict[str, Metric] = {
@@ -57,12 +61,18 @@ METRICS: dict[str, Metric] = {
         information_gaps.jemmig, "MIG that also counts what else the best latent holds", ("ubisoft-2020",)
     ),
     "dcimig": Metric(information_gaps.dcimig, "one gap for merged and split factors together", ("ubisoft-2020",)),
-    "sap": Metric(separation.sap, "gap between the two latents that predict a factor best", separation.SAP_PROTOCOLS),
+    "sap": Metric(
+        separation.sap,
+        "gap between the two latents that predict a factor best",
+        separation.SAP_PROTOCOLS,
+        real="option",
+    ),
     "dci": Metric(
         importance.dci,
         "disentanglement, completeness, informativeness of predictors' importances",
         importance.DCI_PROTOCOLS,
         grouped=True,
+        real="option",
     ),
     "modularity": Metric(
         modular_explicit.modularity, "each latent knows one factor", modular_explicit.PROTOCOLS, grouped=True
@@ -83,7 +93,9 @@ METRICS: dict[str, Metric] = {
         ("infomec-2023",),
         grouped=True,
     ),
-    "mcc": Metric(correspondence.mcc, "mean correlation of factors with matched latents", ("khemakhem-2020",)),
+    "mcc": Metric(
+        correspondence.mcc, "mean correlation of factors with matched latents", ("khemakhem-2020",), real="as they are"
+    ),
     "leakage": Metric(
         leaking.leakage,
         "what the other groups of latents know about a group of factors",
@@ -147,17 +159,32 @@ def evaluate(
     `protocol` is used by the metrics that have it, the others keep their default; without one, DCI runs as
     "dlib-2019-fast" where LightGBM is installed (each Score names its protocol). `groups` and `factor_groups` go to
     the metrics that know groups. `log_variance` makes `codes` posterior means and adds the metrics of posteriors.
-    `interval` (a level such as 0.95) adds intervals.
+    `interval` (a level such as 0.95) adds intervals. Real-valued factors go to mcc, sap and dci as they are, and in
+    20 equal widths to the metrics that need classes (their settings say so).
     """
+    factors = None if factors is None else as_matrix(factors, "factors")
+    classes = _in_classes(factors)
     if metrics == "all":
-        reasons = inapplicable(codes, factors, log_variance, groups)
+        reasons = inapplicable(codes, classes, log_variance, groups)
         chosen = [name for name in METRICS if name not in reasons]
     else:
         chosen = _named(metrics)
-    return {
-        name: _score(name, codes, factors, log_variance, seed, protocol, groups, factor_groups, interval)
-        for name in chosen
-    }
+    scores = {}
+    for name in chosen:
+        as_classes = METRICS[name].real == "binned"
+        given = classes if as_classes else factors
+        score = _score(name, codes, given, log_variance, seed, protocol, groups, factor_groups, interval)
+        binned = as_classes and classes is not factors and METRICS[name].needs in ("factors", "grid")
+        scores[name] = replace(score, settings={**score.settings, "factor_bins": 20}) if binned else score
+    return scores
+
+
+def _in_classes(factors: np.ndarray | None) -> np.ndarray | None:
+    """Real-valued columns in 20 equal widths; the very same array where there are none."""
+    if factors is None:
+        return None
+    real = (factors != np.rint(factors)).any(0)
+    return np.where(real, equal_width(factors, 20), factors) if real.any() else factors
 
 
 def _named(metrics: str | Sequence[str]) -> list[str]:
@@ -204,6 +231,8 @@ def _score(name, codes, factors, log_variance, seed, protocol, groups, factor_gr
         options["groups"] = groups
     if metric.grouped and metric.needs == "factors" and factor_groups is not None:
         options["factor_groups"] = factor_groups
+    if metric.real == "option" and factors is not None and (factors != np.rint(factors)).any():
+        options["continuous"] = True
     if options.get("protocol") == "chen-2018":
         options["log_variance"] = log_variance
     second = log_variance if metric.needs == "posterior" else factors
