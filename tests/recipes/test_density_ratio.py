@@ -72,6 +72,8 @@ def test_the_discriminator_learns_by_its_own_objective_alone(first_loss):
         ("factor_vae", {"gamma": -1.0}, "gamma must be a finite number of at least 0"),
         ("rtc_vae", {"beta": math.nan}, "beta must be a finite number of at least 0"),
         ("rtc_vae", {"eta": -0.5}, "eta must be a finite number of at least 0"),
+        ("rtc_vae", {"beta": "much"}, "beta must be a finite number of at least 0, got much"),
+        ("rtc_vae", {"eta": [1, 2]}, "eta must be a finite number of at least 0"),
         ("factor_vae", {"width": 0}, "width must be a whole number of at least 1"),
         ("factor_vae", {"depth": 2.5}, "depth must be a whole number of at least 1"),
         ("factor_vae", {"groups": (4, 4)}, "add up to 8"),

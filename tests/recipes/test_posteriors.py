@@ -62,6 +62,8 @@ def test_the_density_of_tc_may_be_the_papers(first_loss):
         ({"posterior": "correlated", "rho": float("nan")}, "rho must be at least 0 and below 1"),
         ({"rho": 0.5}, "rho=0.5 needs posterior='correlated'"),
         ({"posterior": "full", "rho": 0.5}, "rho=0.5 needs posterior='correlated'"),
+        ({"posterior": ["full"]}, "unknown posterior"),
+        ({"posterior": "correlated", "rho": "x"}, "rho must be at least 0 and below 1, got x"),
         ({"posterior": "diag"}, "unknown posterior 'diag': choose from diagonal, correlated, full"),
     ],
 )

@@ -101,7 +101,7 @@ class Decoder(nn.Module):
             elif variance == "features":
                 self.log_variance = nn.Parameter(torch.zeros(features))
             else:
-                self.register_buffer("log_variance", torch.tensor(math.log(variance)), persistent=False)
+                self.register_buffer("log_variance", torch.tensor(math.log(float(variance))), persistent=False)
 
     def forward(self, z: Tensor) -> Bernoulli | Gaussian:
         output = self.body(z)

@@ -52,7 +52,7 @@ POSTERIORS = {
 
 def checked_rho(posterior: str, rho: float | None) -> float:
     """The correlation to use; ValueError unless it fits the family: only "correlated" takes one, in [0, 1)."""
-    if posterior not in POSTERIORS:
+    if not isinstance(posterior, str) or posterior not in POSTERIORS:
         raise ValueError(f"unknown posterior {posterior!r}: choose from {', '.join(POSTERIORS)}")
     if rho is None:
         return USUAL_RHO if posterior == "correlated" else 0.0

@@ -44,8 +44,9 @@ def rtc_vae(
     above 1 / (1 + 2 eta); with a TC penalty that holds roughly. A latent costs log(1 + 2 eta) / 2 nats whether it is
     used or not, so none shuts down. eta = 0 is FactorVAE.
     """
+    nonnegative(beta=beta)
     eta = max(10.0, beta) if eta is None else eta
-    nonnegative(beta=beta, eta=eta)
+    nonnegative(eta=eta)
     weights = {"ratio": beta, "posterior_variance": eta}
     return _with_discriminator(weights, (posterior_variance,), groups, width, depth, latents, architecture)
 

@@ -12,8 +12,7 @@ def dip_vae_i(*, lambda_od: float = 10.0, lambda_d: float | None = None, latents
 
     `lambda_d` is 10 lambda_od unless given. (0, 0) is the VAE. KL in closed form.
     """
-    lambda_d = 10 * lambda_od if lambda_d is None else lambda_d
-    return _moments(covariance_of_means, lambda_od, lambda_d, latents, architecture)
+    return _moments(covariance_of_means, lambda_od, lambda_d, 10, latents, architecture)
 
 
 def dip_vae_ii(*, lambda_od: float = 10.0, lambda_d: float | None = None, latents: int = 6, **architecture) -> Recipe:
@@ -22,12 +21,14 @@ def dip_vae_ii(*, lambda_od: float = 10.0, lambda_d: float | None = None, latent
 
     `lambda_d` is lambda_od unless given. (0, 0) is the VAE. KL in closed form.
     """
-    lambda_d = lambda_od if lambda_d is None else lambda_d
-    return _moments(covariance_of_samples, lambda_od, lambda_d, latents, architecture)
+    return _moments(covariance_of_samples, lambda_od, lambda_d, 1, latents, architecture)
 
 
-def _moments(measure, lambda_od, lambda_d, latents: int, architecture: dict) -> Recipe:
-    nonnegative(lambda_od=lambda_od, lambda_d=lambda_d)
+def _moments(measure, lambda_od, lambda_d, usual: float, latents: int, architecture: dict) -> Recipe:
+    """`usual` is lambda_d over lambda_od where nobody says otherwise."""
+    nonnegative(lambda_od=lambda_od)
+    lambda_d = usual * lambda_od if lambda_d is None else lambda_d
+    nonnegative(lambda_d=lambda_d)
     weights = {"recon": 1, "kl": 1, "off_diagonal": lambda_od, "diagonal": lambda_d}
     groups = as_groups(None, latents)
     return one_player((reconstruction, kl, measure), weights, groups=groups, latents=latents, **architecture)

@@ -1,7 +1,7 @@
 """A method is a recipe: networks by name, and players who own some of them and minimise a weighted sum."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from numbers import Integral, Real
 
@@ -124,14 +124,19 @@ def one_player(
 def nonnegative(**values) -> None:
     """Refuses weights that are negative or not finite."""
     for name, value in values.items():
-        if isinstance(value, Real) and not (math.isfinite(value) and float(value) >= 0):
+        if _no_number(value) or (isinstance(value, Real) and not (math.isfinite(value) and float(value) >= 0)):
             raise ValueError(f"{name} must be a finite number of at least 0, got {value}")
 
 
 def positive(**values) -> None:
     for name, value in values.items():
-        if isinstance(value, Real) and not (math.isfinite(value) and float(value) > 0):
+        if _no_number(value) or (isinstance(value, Real) and not (math.isfinite(value) and float(value) > 0)):
             raise ValueError(f"{name} must be a finite number above 0, got {value}")
+
+
+def _no_number(value) -> bool:
+    """Text, a list, nothing: symbols, by which an equation is read off a recipe, pass."""
+    return value is None or isinstance(value, Collection)
 
 
 def at_least_one(**values) -> None:
