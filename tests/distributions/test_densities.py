@@ -4,6 +4,7 @@ import scipy.stats
 import torch
 
 from partita.distributions import Bernoulli, DiagonalNormal, Gaussian, StandardNormal
+from partita.distributions.columns import columns
 
 
 @pytest.fixture
@@ -75,3 +76,9 @@ def test_float32_ratios_stay_finite_however_narrow_the_posteriors():
         own, ratios = narrow.ratios(narrow.sample(torch.randn(64, 6, generator=generator)), [(0, 1), (2, 3), (4, 5)])
         assert torch.isfinite(own).all()
         assert torch.isfinite(torch.exp(ratios)).all()
+
+
+def test_columns_are_those_of_a_list_of_indices():
+    values = torch.arange(24.0).reshape(2, 2, 6)
+    for chosen in ((0, 1, 2, 3, 4, 5), (3,), (5, 0, 1), (2, 1, 4), (0, 2, 3, 5)):
+        assert torch.equal(columns(values, chosen), values[..., list(chosen)])

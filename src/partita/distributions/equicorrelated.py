@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from partita.distributions.columns import columns
 from partita.distributions.normal import LOG_2PI, NARROWEST, Block, DiagonalNormal, by_block, widened
 
 
@@ -97,11 +98,10 @@ class EquicorrelatedNormal:
 
     def _block_log_prob(self, d: Tensor, log_variance: Tensor, block: Block) -> Tensor:
         """From standardised differences d of all latents, the log-density of a block."""
-        columns = list(block)
-        d, size = d[..., columns], len(columns)
+        d, size = columns(d, block), len(block)
         squares = d.square().sum(-1) / (1 - self.rho) - _shared_precision(self.rho, size) * d.sum(-1).square()
         constant = _log_determinant(self.rho, size) + size * LOG_2PI
-        return -0.5 * (squares + log_variance[..., columns].sum(-1) + constant)
+        return -0.5 * (squares + columns(log_variance, block).sum(-1) + constant)
 
 
 def _log_determinant(rho: float, size: int) -> float:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from partita.distributions.columns import columns
 from partita.distributions.normal import LOG_2PI, NARROWEST, Block, DiagonalNormal, by_block, widened
 
 
@@ -71,9 +72,8 @@ class FullNormal:
 
     def pairwise(self, z: Tensor, block: Block, *, form: str = "dense") -> Tensor:
         """log q(z_{i,S} | n_j) for every z_i against every density j, (len(z), B), by differences."""
-        columns = list(block)
         whitener, log_determinant = self._whiteners([block])
-        d = z[..., columns].unsqueeze(-2) - self.mean[..., columns]
+        d = columns(z, block).unsqueeze(-2) - columns(self.mean, block)
         return _log_prob((whitener[0] @ d.unsqueeze(-1)).squeeze(-1), log_determinant[0])
 
     def ratios(self, z: Tensor, blocks: Sequence[Block]) -> tuple[Tensor, Tensor]:
@@ -106,7 +106,7 @@ class FullNormal:
             factor, log_determinant = self.factor.unsqueeze(-4), self.log_scale.sum(-1).unsqueeze(-2)
         else:
             covariance = self.covariance
-            parts = [covariance[..., list(block), :][..., list(block)] for block in blocks]
+            parts = [columns(columns(covariance, block).mT, block).mT for block in blocks]
             factor = torch.linalg.cholesky_ex(torch.stack(parts, -4)).L
             log_determinant = 2 * factor.diagonal(dim1=-2, dim2=-1).log().sum(-1)
         return torch.linalg.solve_triangular(factor, _identity(factor), upper=False), log_determinant

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from partita.distributions.blocks import Groups
+from partita.distributions.columns import columns
 from partita.distributions.posterior import Posterior
 
 SMALLEST = 1e-12
@@ -36,7 +37,7 @@ class LpNested:
             size = len(group)
             surface = math.log(size) + size * (math.log(2) + torch.lgamma(1 + 1 / p)) - torch.lgamma(1 + size / p)
             radial = size / p0 * s.log() + torch.lgamma(size / p0) - p0.log()
-            each.append(-torch.exp(p0 * _log_norm(z[..., list(group)], p)) / s - surface - radial)
+            each.append(-torch.exp(p0 * _log_norm(columns(z, group), p)) / s - surface - radial)
         return torch.stack(each, -1)
 
     def log_prob(self, z: Tensor) -> Tensor:

@@ -8,6 +8,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from partita.distributions.columns import columns
+
 LOG_2PI = math.log(2 * math.pi)
 NARROWEST = -16.0
 
@@ -50,7 +52,7 @@ class DiagonalNormal:
     def log_prob_blocks(self, z: Tensor, blocks: Sequence[Block]) -> Tensor:
         """log q(z_S | n) of every row under its own density, (B, blocks)."""
         each = self.log_prob_each(z)
-        return torch.stack([each[..., list(block)].sum(-1) for block in blocks], -1)
+        return torch.stack([columns(each, block).sum(-1) for block in blocks], -1)
 
     def kl_each(self, other: "DiagonalNormal | None" = None) -> Tensor:
         """KL(self || other) coordinate by coordinate, (B, K); `other` None is the standard normal."""
@@ -70,10 +72,9 @@ class DiagonalNormal:
         `form="matrix"` expands the square into one matrix product: no (z, B, K) tensor exists, but in float32 it loses
         about 1e-7 * max(z^2 / variance) nats to cancellation. `form="dense"` sums differences and loses nothing.
         """
-        columns = list(block)
-        z, mean, log_variance = z[..., columns], self.mean[..., columns], self.log_variance[..., columns]
-        constant = -0.5 * (log_variance.sum(-1) + len(columns) * LOG_2PI)
-        if form == "dense" or len(columns) == 1:
+        z, mean, log_variance = (columns(each, block) for each in (z, self.mean, self.log_variance))
+        constant = -0.5 * (log_variance.sum(-1) + len(block) * LOG_2PI)
+        if form == "dense" or len(block) == 1:
             scale = torch.exp(-0.5 * log_variance)
             return constant - 0.5 * ((z.unsqueeze(-2) - mean) * scale).square().sum(-1)
         centre = mean.detach().mean(-2, keepdim=True)  # any centre gives the same value: no gradient through it
@@ -117,9 +118,7 @@ def widened(features: Tensor) -> Tensor:
 def by_block(values: Tensor, blocks: Sequence[Block]) -> Tensor:
     """(B, K) -> (blocks, B, size): the columns of each block, all of one size."""
     order = [k for block in blocks for k in block]
-    if order != list(range(values.shape[-1])):
-        values = values[..., order]
-    return values.unflatten(-1, (len(blocks), -1)).movedim(-2, -3)
+    return columns(values, order).unflatten(-1, (len(blocks), -1)).movedim(-2, -3)
 
 
 def standard_normal_log_prob_each(z: Tensor) -> Tensor:
