@@ -65,6 +65,7 @@ def test_every_merge_comes_with_its_evidence():
     for merge in found.merges:
         assert merge.accepted
         assert merge.information > merge.null + merge.minimum
+    assert tuple(found) == found.groups
     assert found.refused is not None
     assert not found.refused.accepted
     assert found.dependence[0, 1] > 0.3

@@ -1,5 +1,6 @@
 """Scores that hold a factor fixed and let the others vary: BetaVAE and FactorVAE."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -46,16 +47,18 @@ class FactorGrid:
 
 def factor_grid(codes: np.ndarray, labels: np.ndarray, metric: str) -> FactorGrid:
     sizes = class_counts(labels)
-    cells = int(np.prod(sizes.astype(float))) if np.prod(sizes.astype(float)) < 1e9 else -1
-    seen = len(np.unique(labels, axis=0))
-    if seen != cells:
+    cells = math.prod(sizes.tolist())
+    # numbered only where there are rows enough for every combination
+    enough = cells <= len(labels)
+    cell = np.asarray(np.ravel_multi_index(tuple(labels.T), tuple(sizes))) if enough else np.zeros(0, int)
+    count = np.bincount(cell, minlength=cells if enough else 1)
+    if count.min() == 0:
+        seen = len(np.unique(labels, axis=0))
         shape = " x ".join(map(str, sizes))
         raise ValueError(
             f"{metric} needs every combination of factor values, but {seen} of {shape} are present:"
             " give a complete grid, or draw=f(fixed, n, rng) that makes observations"
         )
-    cell = np.ravel_multi_index(tuple(labels.T), tuple(sizes))
-    count = np.bincount(cell, minlength=cells)
     return FactorGrid(codes, sizes, np.argsort(cell, kind="stable"), np.cumsum(count) - count, count)
 
 

@@ -1,6 +1,6 @@
 """Which latents belong together, found without labels: unmix, test for dependence, merge, confirm on other rows."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -18,7 +18,7 @@ Basis = tuple[np.ndarray, np.ndarray, bool]
 
 @dataclass(frozen=True)
 class Discovery:
-    """Groups with their evidence.
+    """Groups with their evidence; iterating gives the groups.
 
     `groups` partition the columns of `coordinates(codes)`: the codes themselves, or, where `unmixed`, their least
     dependent linear combinations `(codes - centre) @ transform`, ordered to resemble the codes. `dummies` are the
@@ -34,6 +34,12 @@ class Discovery:
     transform: np.ndarray
     centre: np.ndarray
     unmixed: bool
+
+    def __iter__(self) -> Iterator[tuple[int, ...]]:
+        return iter(self.groups)
+
+    def __len__(self) -> int:
+        return len(self.groups)
 
     def coordinates(self, codes: Any) -> np.ndarray:
         return (as_matrix(codes, "codes") - self.centre) @ self.transform
