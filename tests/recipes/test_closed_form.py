@@ -105,7 +105,7 @@ def test_widths_are_the_curvature_of_the_decoder(likelihood):
     """Fisher information by automatic differentiation: sum p (1 - p) J^2, or sum J^2 / variance."""
     x = (np.array(load("pdsprites").x[:60]) > 0).astype(np.float32)
     house = {"network": "mlp", "hidden": (12,), "likelihood": likelihood}
-    ensemble, model = solved("ae_ica", x, 2, steps=30, **house)
+    _, model = solved("ae_ica", x, 2, steps=30, **house)
     z = torch.as_tensor(model.posterior(x)[0])
     decoder = model.networks["decoder"]
     outputs = torch.func.vmap(torch.func.jacrev(lambda one: decoder.body(one[None])[0]))(z).flatten(1, -2)

@@ -210,7 +210,7 @@ def uniform_labels(n=1000, m=2, seed=0):
 
 @pytest.mark.parametrize(("variance", "expected"), [(0.5, 0.0), (0.01, 1.06)])
 def test_the_decoder_variance_of_u_decides_everything(variance, expected, caplog):
-    """Section 2.2: one uniform label has variance 1/12; its KL at the optimum is 1/2 log(v / s^2), or 0 with a warning."""
+    """Section 2.2: a uniform label has variance 1/12; its KL at the optimum is 1/2 log(v / s^2), or 0 and a warning."""
     u = uniform_labels(m=1)
     x = np.hstack([u, u**2, 1 - u]).astype(np.float32)
     _, history = trained("idvae", x, u, latents=1, u_decoder_var=variance, prior_width=64, prior_depth=1)
