@@ -85,7 +85,7 @@ class Disentangler(TransformerMixin, BaseEstimator):
     def fit(self, X, y=None):
         """Learns from X, and from labels `y` where the method uses them: (n,) or (n, m) numbers, NaN in rows without;
         other methods ignore `y`."""
-        X = validate_data(self, X, allow_nd=True, ensure_min_samples=2, dtype="numeric")
+        X = np.asarray(validate_data(self, X, allow_nd=True, ensure_min_samples=2, dtype="numeric"))
         x, self.x_scale_ = _observations(X)
         self.label_scale_ = None
         recipe = self._recipe(x)
@@ -133,14 +133,15 @@ class Disentangler(TransformerMixin, BaseEstimator):
         iVAE and IDVAE encode labels too: those given here, else those that the model predicts from X.
         """
         model, X = self._fitted(), self._seen(X)
-        u = None if y is None or not model.sees_labels else self.label_scale_.of(y, len(X))
+        scale = self.label_scale_ if model.sees_labels else None
+        u = None if y is None or scale is None else scale.of(y, len(X))
         mean, log_variance = model.posterior(X, u)
         return mean.astype(np.float32), log_variance.astype(np.float32)
 
     def inverse_transform(self, Z):
         """Decoded observations E[x|z], shaped and scaled like X."""
         model = self._fitted()
-        Z = check_array(Z, dtype=np.float64)
+        Z = check_array(Z, dtype=np.float64)  # type: ignore[arg-type]
         if Z.shape[1] != self.latents:
             raise ValueError(f"Z has {Z.shape[1]} columns, the model has {self.latents} latents")
         return (model.decode(Z) / self.x_scale_).astype(np.float32)
@@ -167,7 +168,7 @@ class Disentangler(TransformerMixin, BaseEstimator):
             "parameters": json.loads(json.dumps(self.get_params())),
             "architecture": {"network": self.network_, "likelihood": self.likelihood_, "shape": list(self.shape_)},
             "x_scale": self.x_scale_,
-            "n_features_in": self.n_features_in_,
+            "n_features_in": self.n_features_in_,  # type: ignore[attr-defined]
             "label_scale": None if self.label_scale_ is None else asdict(self.label_scale_),
         }
         history = {f"history/{name}": torch.as_tensor(values) for name, values in self.history_.items()}
@@ -233,7 +234,7 @@ class Disentangler(TransformerMixin, BaseEstimator):
         return Model(recipe, self.parameters_, self.x_scale_, dtype=torch.float64)
 
     def _seen(self, X) -> np.ndarray:
-        X = validate_data(self, X, reset=False, allow_nd=True, dtype="numeric")
+        X = np.asarray(validate_data(self, X, reset=False, allow_nd=True, dtype="numeric"))
         if X.shape[1:] != tuple(self.shape_):
             raise ValueError(f"X has observations of shape {X.shape[1:]}, the model was fitted on {tuple(self.shape_)}")
         return X
@@ -248,7 +249,7 @@ def load(path) -> Disentangler:
     estimator = Disentangler(**settings)
     estimator.network_, estimator.likelihood_ = about["architecture"]["network"], about["architecture"]["likelihood"]
     estimator.shape_ = tuple(about["architecture"]["shape"])
-    estimator.x_scale_, estimator.n_features_in_ = about["x_scale"], about["n_features_in"]
+    estimator.x_scale_, estimator.n_features_in_ = about["x_scale"], about["n_features_in"]  # type: ignore[attr-defined]
     scale = about.get("label_scale")
     estimator.label_scale_ = scale and LabelScale(tuple(scale["offset"]), tuple(scale["factor"]))
     estimator.history_ = {n.removeprefix("history/"): t.numpy() for n, t in tensors.items() if n.startswith("history/")}

@@ -1,4 +1,4 @@
-"""Methods with labels, closed forms and games as runs of a study: planned, trained, stored and measured like any other."""
+"""Methods with labels, closed forms and games as runs of a study: planned, trained, stored and measured like all."""
 
 import json
 

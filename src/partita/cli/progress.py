@@ -12,7 +12,7 @@ def progress(total_models: int) -> Iterator:
         yield None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
     columns = (
         TextColumn("{task.description}"),
@@ -23,7 +23,7 @@ def progress(total_models: int) -> Iterator:
         TextColumn("{task.fields[quantities]}"),
     )
     with Progress(*columns, console=Console(stderr=True)) as bar:
-        tasks: dict[tuple, int] = {}
+        tasks: dict[tuple, TaskID] = {}
         done = 0
 
         def watch(runs: Sequence, history, step: int, steps: int) -> None:

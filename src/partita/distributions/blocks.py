@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from itertools import accumulate
 from numbers import Integral
 
+import numpy as np
+
 Groups = tuple[tuple[int, ...], ...]
 
 
@@ -17,8 +19,7 @@ def as_groups(groups: Sequence | None, latents: int) -> Groups:
         raise ValueError(f"latents must be at least 1, got {latents}")
     if groups is None:
         return tuple((k,) for k in range(latents))
-    if hasattr(groups, "tolist"):  # an array of sizes or indices
-        groups = groups.tolist()
+    groups = groups.tolist() if isinstance(groups, np.ndarray) else groups
     if isinstance(groups, str | bytes) or not isinstance(groups, Sequence):
         raise ValueError(f"groups must be sizes like (2, 2, 2) or index tuples like ((0, 3), (1, 2)), got {groups!r}")
     if len(groups) == 0:
@@ -43,7 +44,7 @@ def _from_indices(groups: Sequence, latents: int) -> Groups:
         if isinstance(group, str | bytes) or not isinstance(group, Sequence) or len(group) == 0:
             raise ValueError(f"group {g} must be a non-empty tuple of latent indices, got {group!r}")
         for k in group:
-            if not isinstance(k, Integral) or isinstance(k, bool) or not 0 <= k < latents:
+            if not isinstance(k, Integral) or isinstance(k, bool) or not 0 <= int(k) < latents:
                 raise ValueError(f"group {g} names latent {k!r}; latents are 0 to {latents - 1}")
             if int(k) in seen:
                 raise ValueError(f"latent {k} is in group {seen[int(k)]} and again in group {g}")

@@ -72,7 +72,7 @@ def scored(
     """`compute(*arrays)` as a Score, with an interval from half-samples of the rows when `interval` (a level) is given.
 
     Half of the rows, drawn without replacement, vary around the full-sample value exactly as the full sample varies
-    around the truth: Var = sigma^2 (2/n - 1/n) (Politis, Romano and Wolf 1999, ch. 2). Unlike rows drawn with
+    around the truth: Var = sigma^2 (2/n - 1/n), the delete-half jackknife (Shao and Wu 1989). Unlike rows drawn with
     replacement they contain no ties, which would break nearest-neighbour estimates and inflate histogram information.
     The spread is centred on the value, so that the bias of the smaller sample does not move the interval.
     """

@@ -139,7 +139,7 @@ def collapse(last: Mapping[str, float]) -> str | None:
     shares = [value for name, value in last.items() if name.startswith("prior_kl_")]
     if shares and max(shares) < COLLAPSED:
         return (
-            f"the conditional prior has collapsed to N(0, I): its KL is {max(shares):.2g} nats at most in any latent, so "
+            f"the conditional prior has collapsed to N(0, I): its KL is at most {max(shares):.2g} nats in any latent; "
             "labels say nothing about z; train longer, or lower u_decoder_var far below the labels' variance"
         )
     return None

@@ -37,5 +37,5 @@ def labels_of(dataset: Dataset) -> np.ndarray | None:
 def _digest(x: Any) -> str:
     digest = hashlib.blake2b(repr((x.shape, str(x.dtype))).encode(), digest_size=16)
     for start in range(0, len(x), 4096):
-        digest.update(np.ascontiguousarray(x[start : start + 4096]))
+        digest.update(np.ascontiguousarray(x[start : start + 4096]).data)
     return digest.hexdigest()

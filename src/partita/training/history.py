@@ -37,7 +37,7 @@ class History:
 
     def finite(self) -> np.ndarray:
         """Which runs were finite at the last log point; a run that is not never becomes so again."""
-        return np.isfinite(self._rows[-1]).all(0) if self._rows else np.ones(self.runs, bool)
+        return np.asarray(np.isfinite(self._rows[-1]).all(axis=0)) if self._rows else np.ones(self.runs, bool)
 
     def diverged(self, run: int) -> int | None:
         """The first log point at which the run was no longer finite."""

@@ -159,13 +159,16 @@ def _reorder(name: str, tensor: Tensor, order: list[int], recipe: Recipe) -> Non
 
 
 def _last_layer(recipe: Recipe, network: str, kind: str) -> str:
-    names = [key for key, _ in recipe.networks[network]().named_parameters() if key.endswith(kind)]
-    return f"/{network}.{names[-1]}"
+    return f"/{network}.{[name for name in _body(recipe, network) if name.endswith(kind)][-1]}"
 
 
 def _first_layer(recipe: Recipe, network: str) -> str:
-    names = [key for key, _ in recipe.networks[network]().body.named_parameters() if key.endswith("weight")]
-    return f"/{network}.body.{names[0]}"
+    return f"/{network}.{next(name for name in _body(recipe, network) if name.endswith('weight'))}"
+
+
+def _body(recipe: Recipe, network: str) -> list[str]:
+    """Parameters of the layers between an observation and its code, in order."""
+    return [name for name, _ in recipe.networks[network]().named_parameters() if name.startswith("body")]
 
 
 def _model(ensemble: Ensemble, position: int) -> Model:
