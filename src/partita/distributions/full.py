@@ -101,15 +101,27 @@ class FullNormal:
         return _log_prob((whitener @ d).squeeze(-1), log_determinant)
 
     def _whiteners(self, blocks: Sequence[Block]) -> tuple[Tensor, Tensor]:
-        """C^-1 for the Cholesky factor C of each block's covariance, (blocks, B, H, H), and log det C C^T."""
-        if list(blocks) == [tuple(range(self.mean.shape[-1]))]:
-            factor, log_determinant = self.factor.unsqueeze(-4), self.log_scale.sum(-1).unsqueeze(-2)
-        else:
-            covariance = self.covariance
-            parts = [columns(columns(covariance, block).mT, block).mT for block in blocks]
-            factor = torch.linalg.cholesky_ex(torch.stack(parts, -4)).L
-            log_determinant = 2 * factor.diagonal(dim1=-2, dim2=-1).log().sum(-1)
-        return torch.linalg.solve_triangular(factor, _identity(factor), upper=False), log_determinant
+        """C^-1 for the Cholesky factor C of each block's covariance, (blocks, B, H, H), and log det C C^T.
+
+        By orthonormalising the block's rows of L one after the other: plain products, which a CUDA graph can hold where
+        a library's factorisation may not, and free of rounding where the rows are triangular already.
+        """
+        turned = self.factor.mT
+        rows = torch.stack([columns(turned, block).mT for block in blocks], -4)
+        size = rows.shape[-2]
+        units = torch.eye(size, device=rows.device, dtype=rows.dtype).expand(*rows.shape[:-1], size)
+        directions, whitener, lengths = [], [], []
+        for row, unit in zip(rows.unbind(-2), units.unbind(-2)):
+            if directions:
+                before = torch.stack(directions, -2)
+                along = before @ row.unsqueeze(-1)
+                row = row - (along * before).sum(-2)
+                unit = unit - (along * torch.stack(whitener, -2)).sum(-2)
+            length = row.square().sum(-1, keepdim=True).sqrt()
+            directions.append(row / length)
+            whitener.append(unit / length)
+            lengths.append(length)
+        return torch.stack(whitener, -2), 2 * torch.cat(lengths, -1).log().sum(-1)
 
 
 def _log_prob(whitened: Tensor, log_determinant: Tensor) -> Tensor:

@@ -7,6 +7,7 @@ from torch import Tensor
 from torch.nn.functional import softplus
 
 from partita.distributions import Groups
+from partita.distributions.columns import columns
 from partita.trace import Trace
 
 
@@ -52,5 +53,4 @@ class Discrimination:
 def permute_groups(z: Tensor, noise: Tensor, groups: Groups) -> Tensor:
     """z (M, K) with the rows of every group in an order of its own, the order of its column of noise (M, groups)."""
     home = {k: g for g, group in enumerate(groups) for k in group}
-    order = noise.argsort(0)[:, [home[k] for k in range(z.shape[-1])]]
-    return z.gather(0, order)
+    return z.gather(0, columns(noise.argsort(0), [home[k] for k in range(z.shape[-1])]))
