@@ -23,6 +23,7 @@ log = logging.getLogger("partita")
 Networks = Mapping[str, nn.Module]
 STEP = 1e-3
 ROWS_FOR_WIDTHS = 500
+ROWS_AT_ONCE = 2000
 
 
 def pca(*, latents: int = 6, **architecture) -> Recipe:
@@ -77,7 +78,7 @@ def untangle_codes(networks: Networks, x: Tensor, seed: int) -> None:
     """Codes h become s = R L^(-1/2) U^T (h - mean), and the decoder takes them back."""
     last, first = _layers(networks)
     latents = first.in_features
-    codes = networks["encoder"](x).mean.double().cpu().numpy()
+    codes = np.concatenate([_double(networks["encoder"](rows).mean) for rows in x.split(ROWS_AT_ONCE)])
     mean = codes.mean(0)
     variance, vectors = np.linalg.eigh(np.cov(codes.T).reshape(latents, latents))
     variance = np.maximum(variance[::-1], 1e-8 * variance.max() + 1e-30)

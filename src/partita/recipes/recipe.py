@@ -91,6 +91,8 @@ class Recipe:
             self.groups,
             tuple(self.knobs),
             self.trace,
+            self.labels,
+            self.finish,
             self.restarts,
         )
 

@@ -134,7 +134,7 @@ class Ensemble:
         parameters = {name: p.detach()[e].clone() for name, p in self.parameters.items()}
         if not needs_finishing(self.recipe, self.modules):
             return parameters
-        index = torch.as_tensor(rows_to_look_at(len(self.x)), device=self.device)
+        index = torch.as_tensor(rows_to_look_at(self.x.shape), device=self.device)
         return finished(self.recipes[e], parameters, self._observe(index), self.seeds[e])
 
     def _optimiser(self, player: Player) -> torch.optim.Adam:

@@ -1,6 +1,7 @@
 """What is left to do once the steps are over: closed forms, and the statistics batch normalisation goes on with."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from math import prod
 
 import numpy as np
 import torch
@@ -13,11 +14,14 @@ from partita.trace import Batch
 from partita.training.draws import seed_of
 
 ROWS_LOOKED_AT = 20000
+NUMBERS_LOOKED_AT = 1 << 27
 ROWS_NORMALISED = 2000
 
 
-def rows_to_look_at(size: int, most: int = ROWS_LOOKED_AT) -> np.ndarray:
-    """All rows, or a fixed random choice of `most` in their order."""
+def rows_to_look_at(shape: Sequence[int]) -> np.ndarray:
+    """All rows of data of this shape, or a fixed random choice in their order, as many as memory bears."""
+    size, features = shape[0], prod(shape[1:])
+    most = max(2, min(ROWS_LOOKED_AT, NUMBERS_LOOKED_AT // features))
     return np.arange(size) if size <= most else np.sort(np.random.default_rng(0).choice(size, most, replace=False))
 
 
