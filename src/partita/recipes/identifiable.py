@@ -29,11 +29,12 @@ U_WEIGHTS = {"label_recon": 1, "prior_kl": 1}
 PREDICTION = Player(("predictor",), (predictor_nll,), {"predictor_nll": 1})
 
 
-def full_vae(*, beta: float = 1.0, gamma_sup: float = 4.0, latents: int = 6, **architecture) -> Recipe:
+def full_vae(*, beta: float = 1.0, gamma_sup: float = 64.0, latents: int = 6, **architecture) -> Recipe:
     """FullVAE (eq. 8): beta-VAE with label j read off latent j, sum_j BCE(sigmoid(mean_j), u_j) with weight gamma_sup.
 
     `beta` is the **total** weight on the KL. Labels come first: latent j is tied to label j, latents beyond them are
-    free. Rows without labels count in the ELBO alone. `gamma_sup` = 0 is the beta-VAE. KL in closed form.
+    free. Rows without labels count in the ELBO alone. `gamma_sup` = 0 is the beta-VAE; the paper's strengths are for
+    sums over batches of 64, so its 1 is our 64. KL in closed form.
     """
     nonnegative(beta=beta, gamma_sup=gamma_sup)
     labels = architecture.get("labels", 0)
@@ -96,7 +97,7 @@ def idvae(
 def ss_ivae(
     *,
     beta: float = 1.0,
-    alpha: float = 0.1,
+    alpha: float = 1.0,
     prior_width: int = 1000,
     prior_depth: int = 3,
     latents: int = 6,
@@ -104,8 +105,9 @@ def ss_ivae(
 ) -> Recipe:
     """Semi-supervised iVAE (eqs. 21-23): rows without labels take them from q(u|x), whose entropy joins the bound.
 
-    `beta` is the **total** weight on the KL, `alpha` that of log q(u|x) over labelled rows. A priori labels are taken
-    to be uniform. Any share of rows may be labelled. KL in closed form, the expectation over q(u|x) from one draw.
+    `beta` is the **total** weight on the KL, `alpha` that of log q(u|x) over labelled rows (the paper's release: 0.1 on
+    another loss). A priori labels are taken to be uniform. Any share of rows may be labelled. KL in closed form, the
+    expectation over q(u|x) from one draw.
     """
     recipe = ivae(beta=beta, prior_width=prior_width, prior_depth=prior_depth, latents=latents, **architecture)
     return _semi_supervised(recipe, recipe.players[0], (), alpha)
@@ -114,7 +116,7 @@ def ss_ivae(
 def ss_idvae(
     *,
     beta: float = 1.0,
-    alpha: float = 0.1,
+    alpha: float = 1.0,
     u_decoder_var: float = 0.01,
     prior_width: int = 1000,
     prior_depth: int = 3,
@@ -124,8 +126,9 @@ def ss_idvae(
     """Semi-supervised IDVAE (eqs. 21-23): rows without labels take them from q(u|x), whose entropy is added to the
     bound (the paper's sign is wrong).
 
-    `beta` is the **total** weight on the KL, `alpha` that of log q(u|x) over labelled rows; `u_decoder_var` as in
-    idvae. Any share of rows may be labelled. KL in closed form, the expectation over q(u|x) from one draw.
+    `beta` is the **total** weight on the KL, `alpha` that of log q(u|x) over labelled rows (the paper's release: 0.1 on
+    another loss); `u_decoder_var` as in idvae. Any share of rows may be labelled. KL in closed form, the expectation
+    over q(u|x) from one draw.
     """
     recipe = _idvae(beta, u_decoder_var, (prior_width, prior_depth), latents, architecture)
     model, prior = recipe.players
