@@ -135,7 +135,7 @@ def test_a_data_set_has_a_card(partita):
         (["train", "pdisvae", "--data", "groups", "--groups", "two"], ["--groups two"]),
         (["train", "pdisvae", "--data", "groups", "--seeds", "5:5"], ["at least one seed"]),
         (["train", "pdisvae", "--data", "groups", "--steps", "0"], ["steps must be"]),
-        (["train", "pdisvae", "--data", "groups", "--steps", "many"], ["many"]),
+        (["train", "pdisvae", "--data", "groups", "--steps", "many"], ["--steps", "integer"]),
         (["train", "pdisvae", "--data", "groups", "--by", "exactly"], ["exactly"]),
         (["train", "pdisvae", "--data", "groups", "--device", "cuda:99"], ["cuda"]),
         (["train", "pdisvae", "--data", "groups", "--likelihood", "poisson"], ["poisson"]),
@@ -195,8 +195,9 @@ def test_interrupted_and_continued_ends_in_the_same_bytes(partita, tmp_path, sig
     while not [path for path in log.glob("*/history.jsonl") if path.stat().st_size] and time.monotonic() < deadline:
         time.sleep(0.02)
     process.send_signal(sign)
-    assert process.wait(60) == 130
-    assert "the same command goes on" in process.stderr.read()
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "the same command goes on" in said
     assert partita(*words, "--out", "stopped").returncode == 0
 
     def weights(out):

@@ -233,7 +233,7 @@ def test_runs_that_went_wrong_are_named_and_in_no_mean(pairs, pairs_store, read,
     history.write_text("".join(json.dumps(row) + "\n" for row in rows))
     (store.folder_of(unfinished) / "result.json").unlink()
     (store.folder_of(unreadable) / "result.json").write_text('{"status": "fin')
-    (store.folder_of(rest[0]) / "history.jsonl").write_text('{"step": 1, "lo')
+    (store.folder_of(rest[0]) / "history.jsonl").write_text('{"step": 1, "lo\n')
     page = read(write_page(store, pairs, tmp_path / "page.html"))
     check_self_contained(page)
     notice, unread = [div.text for div in page.all("div") if div.attributes.get("class") == "notice"]
