@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from partita.distributions import Posterior, as_groups, standard_normal_log_prob_each
+from partita.kernels.batch import available, batch_log_sums
 from partita.measures.weights import log_weights
 
 Block = tuple[int, ...]
@@ -23,7 +24,9 @@ def aggregate(
     """
     distinct = [tuple(sorted(block)) for block in blocks]
     weights = log_weights(by, z.shape[-2], size, z.device, z.dtype)
-    columns = _by_ratios if form == "matrix" else _by_differences
+    columns = _by_differences
+    if form == "matrix":
+        columns = _by_kernel if q.marginals is q and available(z) else _by_ratios
     log_q = columns(q, z, list(dict.fromkeys(distinct)), weights)
     return torch.stack([log_q[block] for block in distinct], -1)
 
@@ -82,6 +85,12 @@ def _by_ratios(q: Posterior, z: Tensor, blocks: Sequence[Block], weights: Tensor
         sums = own + torch.log((torch.exp(ratios) * others).sum(-1) + self_weight)
         log_q.update(zip(alike, sums.unbind(-2)))
     return log_q
+
+
+def _by_kernel(q: Posterior, z: Tensor, blocks: Sequence[Block], weights: Tensor) -> dict[Block, Tensor]:
+    """The same sum in one pass of C, from differences: several times faster than the products, and closer."""
+    log_q = batch_log_sums(z, q.mean, q.log_variance, weights.exp(), blocks)
+    return dict(zip(blocks, log_q.unbind(-2)))
 
 
 def _by_differences(q: Posterior, z: Tensor, blocks: Sequence[Block], weights: Tensor) -> dict[Block, Tensor]:

@@ -68,11 +68,15 @@ class Draws:
         return torch.stack(draws, 1)
 
     def _shuffle_block(self, block: int) -> Tensor:
-        shape = (self.epochs_a_block, self.size)
-        keys = [
-            torch.rand(shape, generator=_generator(self.device, seed, "shuffle", block), device=self.device)
-            for seed in self.seeds
-        ]
-        order = torch.stack(keys).argsort(dim=-1, stable=True)
+        orders = [self._permutations(_generator(self.device, seed, "shuffle", block)) for seed in self.seeds]
+        order = torch.stack(orders)
+        if self.device.type != "cpu":  # there a permutation takes several launches: sort the keys of all at once
+            order = order.argsort(dim=-1, stable=True)
         used = order[..., : self.batches_an_epoch * self.batch_size]
         return used.reshape(len(self.seeds), -1, self.batch_size).transpose(0, 1)
+
+    def _permutations(self, generator: torch.Generator) -> Tensor:
+        """(epochs, N): orders of the data, or on a GPU the random keys to sort them by."""
+        if self.device.type != "cpu":
+            return torch.rand((self.epochs_a_block, self.size), generator=generator, device=self.device)
+        return torch.stack([torch.randperm(self.size, generator=generator) for _ in range(self.epochs_a_block)])

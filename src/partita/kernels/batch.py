@@ -1,0 +1,115 @@
+"""The aggregated posterior of a minibatch of diagonal Gaussians on the CPU: kernels/batch.c as an operation of torch.
+
+It differentiates, runs under `vmap` and inside `torch.compile`. Its twins in plain torch are in `measures.aggregate`.
+"""
+
+import ctypes
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from partita.kernels.build import library
+
+Block = tuple[int, ...]
+
+
+def available(z: Tensor) -> bool:
+    """Whether the kernel is there for this tensor: float32 on a CPU, on a machine with a C compiler."""
+    return z.device.type == "cpu" and z.dtype == torch.float32 and _compiled()
+
+
+@torch.compiler.assume_constant_result
+def _compiled() -> bool:
+    return library("batch") is not None
+
+
+def batch_log_sums(z: Tensor, mean: Tensor, log_variance: Tensor, weights: Tensor, blocks: Sequence[Block]) -> Tensor:
+    """log sum_j weights_ij prod_{k in S} N(z_ik; mean_jk, exp(log_variance_jk)), (..., blocks, M).
+
+    z, mean and log_variance are (..., M, K), weights (M, M) without a gradient.
+    """
+    members = [k for block in blocks for k in block]
+    return _log_sums(z, mean, log_variance, weights, members, [len(block) for block in blocks])
+
+
+@torch.library.custom_op("partita::batch_log_sums", mutates_args=(), device_types="cpu")
+def _log_sums(
+    z: Tensor, mean: Tensor, log_variance: Tensor, weights: Tensor, members: list[int], lengths: list[int]
+) -> Tensor:
+    z, mean, log_variance, weights = (t.contiguous() for t in (z, mean, log_variance, weights))
+    log_q = z.new_empty(*z.shape[:-2], len(lengths), z.shape[-2])
+    _call("forward", [z, mean, log_variance, weights], members, lengths, z, [log_q])
+    return log_q
+
+
+@torch.library.custom_op("partita::batch_log_sums_backward", mutates_args=(), device_types="cpu")
+def _gradients(
+    grad: Tensor,
+    log_q: Tensor,
+    z: Tensor,
+    mean: Tensor,
+    log_variance: Tensor,
+    weights: Tensor,
+    members: list[int],
+    lengths: list[int],
+) -> tuple[Tensor, Tensor, Tensor]:
+    inputs = [t.contiguous() for t in (grad, log_q, z, mean, log_variance, weights)]
+    found = [torch.empty_like(t) for t in inputs[2:5]]
+    _call("backward", inputs, members, lengths, z, found)
+    return found[0], found[1], found[2]
+
+
+def _call(
+    name: str, inputs: list[Tensor], members: list[int], lengths: list[int], z: Tensor, outputs: list[Tensor]
+) -> None:
+    starts = [sum(lengths[:b]) for b in range(len(lengths) + 1)]
+    size, latents = z.shape[-2:]
+    sizes = [z.numel() // (size * latents), size, latents, len(lengths)]
+    arguments = [_address(t) for t in inputs] + [_integers(members), _integers(starts)]
+    made = library("batch")
+    assert made is not None
+    if made[name](*arguments, *map(ctypes.c_int64, sizes), *map(_address, outputs)):
+        raise MemoryError("no memory for the aggregated posterior of a batch")
+
+
+def _address(tensor: Tensor) -> ctypes.c_void_p:
+    return ctypes.c_void_p(tensor.data_ptr())
+
+
+def _integers(values: Sequence[int]) -> ctypes.Array:
+    return (ctypes.c_int64 * len(values))(*values)
+
+
+@_log_sums.register_fake
+def _(z, mean, log_variance, weights, members, lengths):
+    return z.new_empty(*z.shape[:-2], len(lengths), z.shape[-2])
+
+
+@_gradients.register_fake
+def _(grad, log_q, z, mean, log_variance, weights, members, lengths):
+    return torch.empty_like(z), torch.empty_like(mean), torch.empty_like(log_variance)
+
+
+def _remember(ctx, inputs, output) -> None:
+    *tensors, members, lengths = inputs
+    ctx.save_for_backward(output, *tensors)
+    ctx.blocks = members, lengths
+
+
+def _differentiate(ctx, grad: Tensor):
+    return *_gradients(grad, *ctx.saved_tensors, *ctx.blocks), None, None, None
+
+
+_log_sums.register_autograd(_differentiate, setup_context=_remember)
+
+
+@_log_sums.register_vmap
+def _(info, in_dims, z, mean, log_variance, weights, members, lengths):
+    if in_dims[3] is not None:
+        raise NotImplementedError("one matrix of weights for all models")
+    lined_up = [
+        t.expand(info.batch_size, *t.shape) if d is None else t.movedim(d, 0)
+        for t, d in zip((z, mean, log_variance), in_dims)
+    ]
+    return _log_sums(*lined_up, weights, members, lengths), 0
