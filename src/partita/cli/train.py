@@ -10,6 +10,7 @@ def train(
     context: typer.Context,
     method: Annotated[str, typer.Argument(help="a method of `partita methods`, or several: vae,pdisvae")],
     data: Annotated[str, typer.Option(help="a name of `partita data`, NAME:option=value, or a path")],
+    samples: Annotated[str | None, typer.Option(help="of a movie: pixels (a time course each) or frames")] = None,
     latents: Annotated[int | None, typer.Option(help="number of latents")] = None,
     groups: Annotated[str | None, typer.Option(help="sizes 2,2,2 or indices '[[0,3],[1],[2,4,5]]'")] = None,
     labels: Annotated[str | None, typer.Option(help="factors to learn from, such as shape,scale; default all")] = None,
@@ -39,6 +40,8 @@ def train(
     from partita.training.device import choose_device
 
     where, options = parse_data(data)
+    if samples is not None:
+        options["samples"] = samples
     dataset = with_labels(load(where, **options), labels, labelled)
     runs = []
     for name in method.split(","):

@@ -1,6 +1,7 @@
 """Text of the command line as values."""
 
 import json
+import re
 from collections.abc import Sequence
 from inspect import Parameter
 from typing import Any
@@ -56,20 +57,27 @@ def parse_options(arguments: Sequence[str], method: str) -> dict[str, list[Any]]
 
 
 def parse_data(text: str) -> tuple[str, dict[str, Any]]:
-    """ "groups:seed=1,size=500" is the data set `groups` with these options; anything else is a name or a path."""
+    """ "groups:seed=1,size=500" is the data set `groups` with these options; anything else is a name or a path.
+
+    A value is JSON, or text, or several of them with commas between: "table.csv:columns=height,weight,labels=age".
+    """
     name, colon, tail = text.partition(":")
     if not colon or "=" not in tail:
         return text, {}
     options = {}
-    for piece in tail.split(","):
+    for piece in re.split(r",(?=\w+=)", tail):
         key, equals, value = piece.partition("=")
         if not equals:
             raise ValueError(f"--data {text}: options look like NAME:seed=1,size=500")
-        try:
-            options[key] = json.loads(value)
-        except json.JSONDecodeError:
-            options[key] = value
+        options[key] = _json_or_text(value)
     return name, options
+
+
+def _json_or_text(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return [_json_or_text(piece) for piece in text.split(",")] if "," in text else text
 
 
 def with_labels(dataset, labels: str | None, labelled: str | None):

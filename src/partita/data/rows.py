@@ -31,6 +31,10 @@ class DiskRows:
         return self.shape[0]
 
     @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
     def nbytes(self) -> int:
         return prod(self.shape) * self.dtype.itemsize
 

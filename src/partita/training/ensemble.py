@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
@@ -11,6 +12,7 @@ from torch.func import vmap
 
 from partita.recipes import Player, Recipe
 from partita.training.capture import Captured
+from partita.training.disk import STEPS_AHEAD, OnDisk
 from partita.training.draws import Draws, seed_of
 from partita.training.finish import finished, needs_finishing, rows_to_look_at
 from partita.training.objective import moves, objective, values_at
@@ -29,13 +31,15 @@ class Ensemble:
 
     The runs share the data and nothing else: gradients of the summed loss fall apart into each model's own, the
     optimiser works element by element, and each run draws its own noise. So one model's NaN stays its own.
+
+    `x` is an array or tensor, which moves to the device as a whole, or an array on disk, which stays there.
     """
 
     def __init__(
         self,
         recipes: Sequence[Recipe],
         seeds: Sequence[int],
-        x: np.ndarray | Tensor,
+        x: Any,
         *,
         x_scale: float = 1.0,
         u: np.ndarray | None = None,
@@ -51,7 +55,9 @@ class Ensemble:
         if self.recipe.labels != "none" and (u is None or u.shape[-1] != self.recipe.architecture.labels):
             expected = self.recipe.architecture.labels
             raise ValueError(f"the method needs labels u, {expected} a row; got {None if u is None else u.shape}")
-        self.x, self.x_scale = _on_device(x, device), x_scale
+        held = isinstance(x, np.ndarray | Tensor)
+        self.x: Tensor | OnDisk = _on_device(x, device) if held else OnDisk(x, device)
+        self.x_scale = x_scale
         self.labels = {} if u is None else {"u": _on_device(u, device).float()}
         if labelled is not None:
             self.labels["labelled"] = _on_device(labelled, device).float()
@@ -97,9 +103,13 @@ class Ensemble:
         if not self.recipe.players:
             self.step += count
             return
-        index, noise = self.draws.index(self.step, count), self.draws.noise(self.step, count)
+        streamed = isinstance(self.x, OnDisk)
+        index = self.draws.index(self.step, count + STEPS_AHEAD if streamed else count)
+        noise = self.draws.noise(self.step, count)
         values = torch.stack([self.values(self.step + offset) for offset in range(count)])
-        if self.device.type == "cuda":
+        if isinstance(self.x, OnDisk):
+            self.x.expect(index)
+        if self.device.type == "cuda" and not streamed:  # a graph cannot wait for a disk
             if count not in self._captured:
                 self._captured[count] = Captured(self, index, noise, values)
             self._captured[count].replay(index, noise, values)
