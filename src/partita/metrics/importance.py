@@ -35,7 +35,7 @@ def dci(
     One predictor a factor; R[k, f] its importance of latent k. Disentanglement is 1 - H_F(row of R), weighted by the
     rows' sums; completeness 1 - H_K(column of R), weighted by the columns'; informativeness the held-out accuracy
     (first ceil(2n/3) rows train). "dlib-2019": scikit-learn gradient boosting, impurity importances.
-    "dlib-2019-fast": LightGBM, trees of the same shape, gain importances, within about 0.02 and 40 times faster.
+    "dlib-2019-fast": LightGBM, trees of the same shape, gain importances, within about 0.02 and some 30 times faster.
     "ubisoft-2020": lasso on all rows, no held-out ones, unweighted completeness. `continuous=True` predicts real
     factors (R^2 for accuracy). With `groups` importances are summed over the latents of a group and averaged over the
     factors of a factor group. Depends on the tree library: compare equal protocols only.
@@ -182,20 +182,29 @@ def _light_trees(codes: np.ndarray, target: np.ndarray, continuous: bool, seed: 
         "force_row_wise": True,
         "num_threads": 1,
         "verbosity": -1,
+        "metric": "None",
         "objective": "regression" if continuous else "multiclass",
     }
     if not continuous:
-        options |= {"num_class": len(classes), "metric": "multi_error"}
-    table = lightgbm.Dataset(codes[:rows], target[:rows] if continuous else numbers)
-    model = lightgbm.train(options, table, num_boost_round=100, keep_training_booster=True)
+        options |= {"num_class": len(classes)}
+    table = lightgbm.Dataset(codes[:rows], target[:rows] if continuous else numbers, params=options)
+    model = lightgbm.Booster(options, table)
+    held_out = lightgbm.Dataset(codes[rows:], np.zeros(len(codes) - rows), reference=table, params=options)
+    if rows < len(codes):
+        model.add_valid(held_out, "held out")
+    for _ in range(100):
+        model.update()
     gain = model.feature_importance("gain")
-    # the booster keeps its predictions of the training rows: their loss costs nothing
-    loss = float(model.eval_train()[0][2])
-    predicted = np.asarray(model.predict(codes[rows:]))
-    if continuous:
-        train, test = 1 - loss / float(np.var(target[:rows])), _r2(predicted, target[rows:])
-    else:
-        train, test = 1 - loss, float(np.mean(classes[predicted.argmax(1)] == target[rows:]))
+
+    def quality(predicted: np.ndarray, about) -> tuple[str, float, bool]:
+        truth = target[:rows] if about is table else target[rows:]
+        if continuous:
+            return "R2", _r2(predicted, truth), True
+        return "accuracy", float(np.mean(classes[predicted.argmax(1)] == truth)), True
+
+    # the booster keeps its predictions of both sets of rows up to date on their bins: far cheaper than `predict`
+    train = model.eval_train(quality)[0][2]
+    test = model.eval_valid(quality)[0][2] if rows < len(codes) else 0.0
     return gain / gain.sum() if gain.sum() > 0 else gain, train, test
 
 
