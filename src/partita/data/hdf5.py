@@ -1,6 +1,7 @@
 """HDF5: arrays by their path inside the file, in memory or streamed from disk."""
 
 import os
+import weakref
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from partita.data.dataset import Dataset
 from partita.data.fetch import cache_folder
 from partita.data.movies import check_samples
 from partita.data.reading import check_fits, existing_file, reading
+from partita.data.records import Records
 from partita.data.rows import DiskRows, settled
 from partita.data.scratch import Scratch
 
@@ -98,7 +100,7 @@ def h5_rows(path: Path, key: str, kept: np.ndarray | None = None) -> DiskRows:
         if len(shape) < 2:
             raise ValueError(f"{key!r} has shape {shape}; observations need at least two dimensions")
         example = source.arranged(np.empty((1, *shape[1:]), dtype=bool))
-        source.map_contiguous(array)
+        source.open_contiguous(array)
     n = shape[0] if kept is None else len(kept)
     read = source.rows if kept is None else (lambda rows: source.rows(kept[rows]))
     return DiskRows((n, *example.shape[1:]), np.uint8 if images else np.float32, read)
@@ -110,7 +112,7 @@ class _RowSource:
     def __init__(self, path: Path, key: str):
         self.path, self.key = path, key
         self.opened: tuple[int, Any] | None = None
-        self.mapped: np.ndarray | None = None
+        self.records: Records | None = None
         self.scratch: Scratch | None = None
 
     def array(self) -> Any:
@@ -125,16 +127,18 @@ class _RowSource:
             self.opened[1].close()
             self.opened = None
 
-    def map_contiguous(self, array: Any) -> None:
+    def open_contiguous(self, array: Any) -> None:
         """Uncompressed arrays in one piece are read straight from the file: much faster for scattered rows."""
         offset = array.id.get_offset() if array.chunks is None else None
         if offset is not None and array.dtype.isnative and offset + array.nbytes <= self.path.stat().st_size:
-            self.mapped = np.memmap(self.path, array.dtype, "r", offset, array.shape)
+            file = self.path.open("rb")
+            weakref.finalize(self, file.close)
+            self.records = Records(file.fileno(), offset, array.shape, array.dtype)
             self.close()
 
     def rows(self, wanted: np.ndarray) -> np.ndarray:
         with reading(self.path):
-            return self.arranged(self.mapped[wanted] if self.mapped is not None else self.unpacked(wanted))
+            return self.arranged(self.records.read(wanted) if self.records is not None else self.unpacked(wanted))
 
     def unpacked(self, wanted: np.ndarray) -> np.ndarray:
         array = self.array()

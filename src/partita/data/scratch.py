@@ -11,6 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
+from partita.data.records import Records
+
 Unpack = Callable[[np.ndarray], Iterable[np.ndarray]]
 
 
@@ -26,7 +28,7 @@ class Scratch:
         self.width = prod(shape[1:]) * dtype.itemsize
         self.lock = threading.Lock()
         self.kept = np.zeros(-(-shape[0] // step), dtype=bool)
-        self.rows: np.ndarray | None = None
+        self.rows: Records | None = None
         self.full = False
 
     def read(self, wanted: np.ndarray, folder: Path) -> np.ndarray:
@@ -42,7 +44,7 @@ class Scratch:
                 result[mine] = rows[wanted[mine] - number * self.step]
         if self.rows is not None:
             old = ~np.isin(chunk, new)
-            result[old] = self.rows[wanted[old]]
+            result[old] = self.rows.read(wanted[old])
         return result
 
     def _open(self, folder: Path) -> None:
@@ -53,13 +55,13 @@ class Scratch:
             self.file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 (lives as long as the rows)
             weakref.finalize(self, self.file.close)
             self.file.truncate(self.shape[0] * self.width)
-            self.rows = np.memmap(self.file, self.dtype, "r", shape=self.shape)
+            self.rows = Records(self.file.fileno(), 0, self.shape, self.dtype)
         except OSError:
             self.full = True
 
     def _keep(self, number: int, rows: np.ndarray) -> None:
         if self.rows is not None:
-            # Not through the memory map: on a full disk that would kill the process instead of raising.
+            # Not through a memory map: on a full disk that would kill the process instead of raising.
             with contextlib.suppress(OSError):
                 place = number * self.step * self.width
                 self.kept[number] = os.pwrite(self.file.fileno(), rows.data, place) == rows.nbytes
