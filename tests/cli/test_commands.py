@@ -120,6 +120,37 @@ def test_a_data_set_has_a_card(partita):
     assert refused(partita("data", "cars3"), "did you mean 'cars3d'")
 
 
+def test_a_data_set_is_drawn(partita, tmp_path):
+    ended = partita("data", "pdsprites", "--show", "sheet.png")
+    assert ended.returncode == 0, ended.stderr
+    assert "size (5)" in ended.stdout
+    assert (tmp_path / "sheet.png").stat().st_size > 10_000
+    np.save(tmp_path / "movie.npy", np.random.default_rng(0).normal(size=(30, 6, 5)))
+    facts = json.loads(partita("data", "movie.npy", "--samples", "pixels", "--show", "movie.png", "--json").stdout)
+    assert facts["size"] == 30
+    assert facts["shape"] == [30]
+    assert facts["factors"] == {"row": 6, "column": 5}
+    assert refused(partita("data", "pdsprites", "--show", "sheet.doc"), "sheet.doc", ".png")
+    assert refused(partita("data", "--show", "sheet.png"), "NAME")
+    assert refused(partita("data", "pdsprite", "--show", "sheet.png"), "did you mean 'pdsprites'")
+
+
+def test_own_files_with_options(partita, tmp_path):
+    """Columns, labels and samples as a person writes them."""
+    rows = "\n".join(f"{k % 7},{k * k % 11},{k % 3},{'ab'[k % 2]}" for k in range(60))
+    (tmp_path / "table.csv").write_text(f"height,weight,age,sex\n{rows}\n")
+    where = "table.csv:columns=height,weight,labels=age,factors=sex"
+    facts = json.loads(partita("data", where, "--json").stdout)
+    assert (facts["shape"], facts["labels"], facts["factors"]) == ([2], 1, {"sex": 2})
+    assert partita("train", "vae", "--data", where, "--steps", "5", "--latents", "2").returncode == 0
+    assert refused(partita("train", "vae", "--data", "table.csv"), "text in column 'sex'")
+    np.save(tmp_path / "movie.npy", np.random.default_rng(0).normal(size=(30, 6, 5)))
+    ended = partita("train", "vae", "--data", "movie.npy", "--samples", "pixels", "--steps", "5", "--out", "movie")
+    assert ended.returncode == 0, ended.stderr
+    assert json.loads(partita("evaluate", "movie", "--json").stdout)["runs"][0]["n"] == 30
+    assert refused(partita("train", "vae", "--data", "movie.npy", "--samples", "rows"), "'frames' or 'pixels'")
+
+
 @pytest.mark.parametrize(
     ("words", "expected"),
     [

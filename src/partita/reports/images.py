@@ -23,6 +23,19 @@ def as_rgb(images: np.ndarray, low: float, high: float) -> np.ndarray:
     return np.rint(255 * np.moveaxis(unit, -3, -1)).astype(np.uint8)
 
 
+def mosaic(tiles: np.ndarray, breaks: Collection[int] = ()) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """`tiles` (rows, columns, height, width, 3) side by side as one picture, and where rows begin and columns begin."""
+    rows, columns, height, width = tiles.shape[:4]
+    gap, extra = max(1, height // 16), max(2, height // 4)
+    tops = np.cumsum([0] + [height + gap + extra * (r + 1 in breaks) for r in range(rows)])[:-1]
+    lefts = np.arange(columns) * (width + gap)
+    canvas = np.full((tops[-1] + height, lefts[-1] + width, 3), 255, np.uint8)
+    for r, top in enumerate(tops):
+        for c, left in enumerate(lefts):
+            canvas[top : top + height, left : left + width] = tiles[r, c]
+    return canvas, tops, lefts
+
+
 @styled
 def image_grid(
     tiles: np.ndarray,
@@ -35,14 +48,8 @@ def image_grid(
     breaks: Collection[int] = (),
 ) -> Figure:
     """`tiles` (rows, columns, height, width, 3) bytes side by side; a wider gap above each row in `breaks`."""
-    rows, columns, height, width = tiles.shape[:4]
-    gap, extra = max(1, height // 16), max(2, height // 4)
-    tops = np.cumsum([0] + [height + gap + extra * (r + 1 in breaks) for r in range(rows)])[:-1]
-    lefts = np.arange(columns) * (width + gap)
-    canvas = np.full((tops[-1] + height, lefts[-1] + width, 3), 255, np.uint8)
-    for r, top in enumerate(tops):
-        for c, left in enumerate(lefts):
-            canvas[top : top + height, left : left + width] = tiles[r, c]
+    canvas, tops, lefts = mosaic(tiles, breaks)
+    height, width = tiles.shape[2:4]
     inches = tile / width
     label_width = 0.45 + 0.075 * max(len(name) for name in row_names)
     figure = Figure(figsize=(canvas.shape[1] * inches + label_width, canvas.shape[0] * inches + 0.55))
