@@ -20,7 +20,7 @@ class Records:
     def read(self, wanted: np.ndarray) -> np.ndarray:
         """Rows in the order wanted; neighbours are read together."""
         rows = np.empty((len(wanted), *self.shape[1:]), dtype=self.dtype)
-        content = memoryview(rows.reshape(-1).view(np.uint8))
+        content = rows.reshape(-1).view(np.uint8).data
         starts = np.flatnonzero(np.diff(wanted, prepend=-2) != 1).tolist() if len(wanted) else []
         for start, end in zip(starts, [*starts[1:], len(wanted)]):
             place = self.offset + int(wanted[start]) * self.width
