@@ -12,10 +12,10 @@ _HOMES = {
     "Correlation": "partita.measures.correlation",
     "RECIPES": "partita.recipes",
 }
-_ROOMS = ("data", "metrics", "structure", "studies", "reports")
+_ROOMS = ("data", "metrics", "recipes", "structure", "studies", "reports")
 
 __all__ = ["Correlation", "Disentangler", "RECIPES", "correlation", "data", "gaussian_tc", "load", "metrics",
-           "null_correlation", "reports", "structure", "studies"]  # fmt: skip
+           "null_correlation", "recipes", "reports", "structure", "studies"]  # fmt: skip
 __version__ = "0.1.0"
 
 

@@ -37,8 +37,10 @@ class Disentangler(TransformerMixin, BaseEstimator):
     method : a name of `partita methods`.
     latents : number of latents.
     groups : sizes `(2, 2, 2)`, index tuples `((0, 3), (1,), (2, 4, 5))`, or None: each latent a group of its own.
+        "auto" lets pdisvae find them half-way through training; `groups_` has them.
     options : the method's own keywords, such as `{"beta": 4.0, "by": "importance"}`. Unless given here, `restarts` is
-        8: PDisVAE with groups trains eight models at once and keeps the best, since one alone rarely finds them.
+        8: PDisVAE with groups trains eight models at once and keeps the best, since one alone rarely separates them.
+        With groups="auto" it is 1.
     network : "linear", "mlp", "burgess", "idvae", or "auto": convolutions for images of 32 or 64 pixels, else "mlp".
     likelihood : "bernoulli", "gaussian", "gaussian:features", "gaussian:0.25", or "auto": Bernoulli for images in
         [0, 1], else a Gaussian with one learned variance.
@@ -112,15 +114,20 @@ class Disentangler(TransformerMixin, BaseEstimator):
 
         steps = int(self.steps)
         log_every = max(1, steps // LOG_POINTS)
-        trained = train_models([recipe], [int(self.seed)], make, steps, log_every=log_every, on_log=self._on_log)
+        discover = None
+        if recipe.grouped is not None:
+            from partita.structure import discover_groups as discover
+        trained = train_models(
+            [recipe], [int(self.seed)], make, steps, log_every=log_every, on_log=self._on_log, discover=discover
+        )
         stopped = trained.diverged(0)
         if stopped is not None:
             raise ValueError(
                 f"the loss was no longer finite at step {stopped}: standardise the features (largest absolute value "
                 f"{np.abs(x).max():.3g}) or lower learning_rate={self.learning_rate}"
             )
-        self.shape_, self.groups_, self.history_ = x.shape[1:], recipe.groups, trained.history.of(0)
-        self._keep(Model(recipe, trained.models[0], self.x_scale_))
+        self.shape_, self.groups_, self.history_ = x.shape[1:], trained.recipe.groups, trained.history.of(0)
+        self._keep(Model(trained.recipe, trained.models[0], self.x_scale_))
         return self
 
     def transform(self, X):
@@ -169,6 +176,7 @@ class Disentangler(TransformerMixin, BaseEstimator):
             "architecture": {"network": self.network_, "likelihood": self.likelihood_, "shape": list(self.shape_)},
             "x_scale": self.x_scale_,
             "n_features_in": self.n_features_in_,  # type: ignore[attr-defined]
+            "groups": [list(group) for group in self.groups_],
             "label_scale": None if self.label_scale_ is None else asdict(self.label_scale_),
         }
         history = {f"history/{name}": torch.as_tensor(values) for name, values in self.history_.items()}
@@ -212,12 +220,16 @@ class Disentangler(TransformerMixin, BaseEstimator):
         elif self.groups is not None:
             raise ValueError(f"{self.method} has no groups; use pdisvae or hfvae, or groups=None")
         if "restarts" in known:
-            options.setdefault("restarts", RESTARTS)
+            options.setdefault("restarts", 1 if isinstance(self.groups, str) else RESTARTS)
         return RECIPES[self.method](
             **options, latents=self.latents, network=network, likelihood=likelihood, shape=shape,
             labels=0 if self.label_scale_ is None else len(self.label_scale_.offset),
             learning_rate=self.learning_rate,
         )  # fmt: skip
+
+    def _with_groups(self, recipe: Recipe) -> Recipe:
+        """The recipe as trained: with the groups that were found, where it had to find them."""
+        return recipe if recipe.grouped is None else recipe.grouped(self.groups_)
 
     def _on_log(self, step: int, history: History) -> None:
         if self.verbose and len(history.steps) % (LOG_POINTS // 10) == 0:
@@ -229,7 +241,7 @@ class Disentangler(TransformerMixin, BaseEstimator):
 
     def _fitted(self) -> Model:
         check_is_fitted(self)
-        recipe = self._built(self.network_, self.likelihood_, tuple(self.shape_))
+        recipe = self._with_groups(self._built(self.network_, self.likelihood_, tuple(self.shape_)))
         # float64: so that a row gets the same code to the last digit alone and among others
         return Model(recipe, self.parameters_, self.x_scale_, dtype=torch.float64)
 
@@ -244,7 +256,7 @@ def load(path) -> Disentangler:
     """The estimator that `Disentangler.save` wrote."""
     tensors, about = read_tensors(Path(path), "disentangler")
     settings: Mapping[str, Any] = about["parameters"]
-    if settings.get("groups") is not None:
+    if isinstance(settings.get("groups"), list):
         settings = {**settings, "groups": tuple(tuple(g) if isinstance(g, list) else g for g in settings["groups"])}
     estimator = Disentangler(**settings)
     estimator.network_, estimator.likelihood_ = about["architecture"]["network"], about["architecture"]["likelihood"]
@@ -254,8 +266,8 @@ def load(path) -> Disentangler:
     estimator.label_scale_ = scale and LabelScale(tuple(scale["offset"]), tuple(scale["factor"]))
     estimator.history_ = {n.removeprefix("history/"): t.numpy() for n, t in tensors.items() if n.startswith("history/")}
     weights = {n.removeprefix("weights/"): t for n, t in tensors.items() if n.startswith("weights/")}
-    recipe = estimator._built(estimator.network_, estimator.likelihood_, estimator.shape_)
-    estimator.groups_ = recipe.groups
+    estimator.groups_ = tuple(tuple(group) for group in about["groups"])
+    recipe = estimator._with_groups(estimator._built(estimator.network_, estimator.likelihood_, estimator.shape_))
     estimator._keep(Model(recipe, weights, estimator.x_scale_))
     return estimator
 

@@ -12,7 +12,7 @@ def train(
     data: Annotated[str, typer.Option(help="a name of `partita data`, NAME:option=value, or a path")],
     samples: Annotated[str | None, typer.Option(help="of a movie: pixels (a time course each) or frames")] = None,
     latents: Annotated[int | None, typer.Option(help="number of latents")] = None,
-    groups: Annotated[str | None, typer.Option(help="sizes 2,2,2 or indices '[[0,3],[1],[2,4,5]]'")] = None,
+    groups: Annotated[str | None, typer.Option(help="sizes 2,2,2, indices '[[0,3],[1],[2,4,5]]', or auto")] = None,
     labels: Annotated[str | None, typer.Option(help="factors to learn from, such as shape,scale; default all")] = None,
     labelled: Annotated[str | None, typer.Option(help="how many rows show their labels: 0.1 of them, or 500")] = None,
     network: Annotated[str, typer.Option(help="auto, linear, mlp, burgess, idvae, infogan")] = "auto",

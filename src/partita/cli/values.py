@@ -22,14 +22,16 @@ def parse_seeds(text: str) -> list[int]:
     return seeds
 
 
-def parse_groups(text: str) -> list:
-    """ "2,2,2" are sizes; "[[0,3],[1],[2,4,5]]" are indices."""
+def parse_groups(text: str) -> list | str:
+    """ "2,2,2" are sizes; "[[0,3],[1],[2,4,5]]" are indices; "auto" are those found in training."""
+    if text == "auto":
+        return text
     try:
         groups = json.loads(text if text.startswith("[") else f"[{text}]")
     except json.JSONDecodeError:
         groups = None
     if not isinstance(groups, list) or not groups:
-        raise ValueError(f"--groups {text}: give sizes like 2,2,2 or indices like '[[0,3],[1],[2,4,5]]'")
+        raise ValueError(f"--groups {text}: give sizes like 2,2,2, indices like '[[0,3],[1],[2,4,5]]', or auto")
     return groups
 
 

@@ -59,15 +59,32 @@ def pdisvae(
     With groups fixed from a random start most runs end in a local optimum that mixes groups. `restarts` above 1 finds
     the groups without labels: that many models train at once, half of the steps with every latent alone, then
     regrouped by the smallest PC, and the one with the lowest objective is kept.
+
+    `groups="auto"` finds number and sizes of the groups, too: after half of the steps with every latent alone, latents
+    that `structure.discover_groups` shows to be dependent are merged, and training goes on with these groups.
     """
     nonnegative(beta=beta)
     at_least_one(restarts=restarts)
+    if isinstance(groups, str):
+        return _finding_groups(groups, beta=beta, by=by, restarts=restarts, latents=latents, **architecture)
     partition = as_groups(groups, latents)
     recipe = _parts({"pc": beta}, partition, by, latents, architecture)
     if restarts == 1 or all(len(group) == 1 for group in partition):
         return recipe
     warm = _parts({"pc": beta}, as_groups(None, latents), by, latents, architecture)
     return replace(recipe, restarts=restarts, warm=warm)
+
+
+def _finding_groups(groups: str, *, restarts: int, latents: int, **options) -> Recipe:
+    if groups != "auto":
+        raise ValueError(f'groups must be sizes, tuples of indices or "auto", got {groups!r}')
+    if options.get("posterior", "diagonal") != "diagonal":
+        raise ValueError(f'groups="auto" needs posterior="diagonal", got {options["posterior"]!r}')
+
+    def grouped(found) -> Recipe:
+        return replace(pdisvae(groups=found, latents=latents, **options), restarts=restarts)
+
+    return replace(pdisvae(latents=latents, **options), restarts=restarts, grouped=grouped)
 
 
 def beta_stcvae(

@@ -7,7 +7,7 @@ from numbers import Integral, Real
 
 from torch import Tensor, nn
 
-from partita.distributions import parse_prior
+from partita.distributions import Groups, parse_prior
 from partita.measures.elbo import conditional_tc
 from partita.networks import Architecture, Decoder, Encoder, Factory
 from partita.trace import Dream, Trace, Wake, WakeWithLabels, wake
@@ -62,6 +62,7 @@ class Recipe:
     changes the networks in place once training is over; a method in closed form has it and no players. `concern` looks
     at the quantities logged last and says what a person should know, or None. With `restarts` above 1 the run is
     trained that often at once, first by the recipe `warm`, then regrouped, and the best is kept (`training.search`).
+    A recipe with `grouped` finds its groups half-way and goes on as `grouped(groups)` (`training.finding`).
     """
 
     networks: Mapping[str, Factory]
@@ -75,6 +76,7 @@ class Recipe:
     concern: Callable[[Mapping[str, float]], str | None] | None = None
     restarts: int = 1
     warm: "Recipe | None" = None
+    grouped: "Callable[[Groups], Recipe] | None" = None
 
     @property
     def architecture(self) -> Architecture:
@@ -94,6 +96,7 @@ class Recipe:
             self.labels,
             self.finish,
             self.restarts,
+            self.grouped is not None,
         )
 
 

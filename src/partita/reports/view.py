@@ -58,7 +58,7 @@ def look_at(store: Store, dataset: Dataset, record: Record) -> View:
     rows = some_rows(dataset.size, ROWS_DRAWN)
     means, log_variances = model.posterior(np.asarray(dataset.x[rows]))
     used = 0.5 * (means**2 + np.exp(log_variances) - 1 - log_variances).mean(0)
-    groups = record.alignment["groups"] if record.alignment else record.run.recipe.groups
+    groups = record.alignment["groups"] if record.alignment else model.recipe.groups
     return View(dataset, model, record, tuple(tuple(group) for group in groups), rows, means, used)
 
 

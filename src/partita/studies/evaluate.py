@@ -1,6 +1,7 @@
 """What a trained run is worth: every number with its estimator, its sample size and its null."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -36,23 +37,31 @@ def evaluate_run(
     x = dataset.x[rows]
     mean, log_variance = model.posterior(x)
     scores: dict[str, Any] = {"run": run.id, "n": len(rows), **_reconstruction(model, x, dataset.x_scale)}
-    scores |= _judged(mean, log_variance, run.recipe.groups, dataset, rows, metrics, model.device)
+    grouping = "own groups" if run.recipe.grouped is None else "groups found in training"
+    judged = partial(_judged, model.recipe.groups, grouping, dataset, rows, metrics, model.device)
+    scores |= judged(mean, log_variance)
     if model.sees_labels:
         # An encoder that sees u can copy it: only codes from predicted labels compare with methods that never see any.
         y = labels_of(dataset)
         scale = prepare_labels(y, dataset.size, dataset.labelled).scale
         told = model.posterior(x, scale.of(y, dataset.size)[rows])
-        scores["with_u"] = _judged(*told, run.recipe.groups, dataset, rows, metrics, model.device)
+        scores["with_u"] = judged(*told)
     store.save_scores(run, scores)
     return scores
 
 
 def _judged(
-    mean, log_variance, groups: Groups, dataset: Dataset, rows: np.ndarray, metrics, device: torch.device | str
+    groups: Groups,
+    grouping: str,
+    dataset: Dataset,
+    rows: np.ndarray,
+    metrics,
+    device: torch.device | str,
+    mean: np.ndarray,
+    log_variance: np.ndarray,
 ) -> dict[str, Any]:
     """Alignment where the truth is known, correlation, and metrics where there are factors."""
-    scores: dict[str, Any] = {}
-    grouping = "own groups"
+    scores: dict[str, Any] = {"groups": [list(group) for group in groups]}
     if dataset.truth is not None:
         truth, truth_groups = dataset.truth[rows], as_groups(dataset.truth_groups, dataset.truth.shape[1])
         if all(len(group) == 1 for group in groups):

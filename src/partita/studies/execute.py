@@ -102,6 +102,9 @@ def _train_ensemble(
         if watch is not None:
             watch(runs, history, step, steps)
 
+    discover = None
+    if recipes[0].grouped is not None:
+        from partita.structure import discover_groups as discover
     trained = train_models(
         recipes,
         [run.seed for run in runs],
@@ -109,6 +112,7 @@ def _train_ensemble(
         steps,
         log_every=max(1, steps // LOG_POINTS),
         checkpoints=checkpoints,
+        discover=discover,
         on_begin=begin,
         on_log=on_log,
         stop=stop,
@@ -119,7 +123,7 @@ def _train_ensemble(
         diverged = trained.diverged(position)
         if diverged is not None:
             log.warning("%s: the loss was no longer finite at step %d; the run was ended", run.id, diverged)
-        store.finish(run, trained.models[position], trained.step, diverged)
+        store.finish(run, trained.models[position], trained.step, diverged, trained.found)
     checkpoints.clear()
 
 

@@ -28,7 +28,7 @@ def plan(
     *,
     options: Mapping[str, Sequence[Any]] | None = None,
     latents: int | None = None,
-    groups: Sequence | None = None,
+    groups: Sequence | str | None = None,
     network: str = "auto",
     likelihood: str = "auto",
     hidden: Sequence[int] = (256, 256),
@@ -37,10 +37,13 @@ def plan(
     batch_size: int = 128,
     learning_rate: float = 1e-3,
 ) -> list[Run]:
-    """The cross product of methods, option values and seeds. `options` maps a keyword to the values it takes."""
+    """The cross product of methods, option values and seeds. `options` maps a keyword to the values it takes.
+
+    `groups` goes to the methods that have groups; "auto" is refused by those that cannot find them.
+    """
     paper = PAPER_SETTINGS.get(dataset.name, {})
     if latents is None:
-        latents = _size_of(groups) if groups is not None else paper.get("latents")
+        latents = paper.get("latents") if groups is None or isinstance(groups, str) else _size_of(groups)
     if groups is None and latents == paper.get("latents"):
         groups = paper.get("groups")
     if network == "auto":
@@ -57,7 +60,9 @@ def plan(
             check_option(method, name)
         own: dict[str, Any] = {"latents": latents or keywords(method_named(method))["latents"].default}
         if "groups" in keywords(method_named(method)) and groups is not None:
-            own["groups"] = list(groups)
+            own["groups"] = groups if isinstance(groups, str) else list(groups)
+        elif isinstance(groups, str):
+            raise ValueError(f"{method} has no groups to find: groups={groups} is for pdisvae")
         for values in product(*(options or {}).values()):
             chosen = own | dict(zip(options or {}, values))
             runs += [
@@ -91,7 +96,9 @@ def ensembles(runs: Sequence[Run], at_once: int) -> list[list[Run]]:
         shared.setdefault((run.recipe.structure, run.steps, run.batch_size), []).append(run)
     pieces = []
     for together in shared.values():
-        width = max(1, at_once // together[0].recipe.restarts)
+        recipe = together[0].recipe
+        # runs that find their groups may find different ones, and go on in ensembles of their own
+        width = 1 if recipe.grouped is not None else max(1, at_once // recipe.restarts)
         pieces += [together[i : i + width] for i in range(0, len(together), width)]
     return pieces
 

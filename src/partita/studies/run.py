@@ -81,7 +81,9 @@ def check_option(method: str, name: str) -> None:
 
 
 def _tuples(groups):
-    return None if groups is None else tuple(tuple(g) if isinstance(g, list | tuple) else g for g in groups)
+    if groups is None or isinstance(groups, str):
+        return groups
+    return tuple(tuple(g) if isinstance(g, list | tuple) else g for g in groups)
 
 
 def _short(value) -> str:

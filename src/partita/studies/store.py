@@ -21,6 +21,7 @@ import torch
 from partita.studies.run import Run
 from partita.training import Checkpoints, History, Model
 from partita.training.files import read_json, read_tensors, write_bytes, write_json, write_tensors
+from partita.training.finding import Found
 
 
 @dataclass(frozen=True)
@@ -51,10 +52,22 @@ class Store:
         with open(self.folder_of(run) / "history.jsonl", "a", encoding="utf-8") as file:
             file.write(_row(history, position, len(history.steps) - 1))
 
-    def finish(self, run: Run, parameters: dict[str, torch.Tensor], step: int, diverged: int | None) -> None:
-        write_tensors(self.folder_of(run) / "weights.safetensors", "weights", parameters, {"run": run.id, "step": step})
+    def finish(
+        self,
+        run: Run,
+        parameters: dict[str, torch.Tensor],
+        step: int,
+        diverged: int | None,
+        found: Found | None = None,
+    ) -> None:
+        """Writes the weights and how the run ended; where it found its groups, those with both, and the evidence."""
+        groups = {} if found is None else {"groups": [list(group) for group in found.groups]}
+        about = {"run": run.id, "step": step, **groups}
+        write_tensors(self.folder_of(run) / "weights.safetensors", "weights", parameters, about)
         status = "finished" if diverged is None else "diverged"
-        write_json(self.folder_of(run) / "result.json", {"status": status, "step": step, "diverged_at": diverged})
+        merges = {} if found is None else {"merges": list(found.merges)}
+        ending = {"status": status, "step": step, "diverged_at": diverged, **groups, **merges}
+        write_json(self.folder_of(run) / "result.json", ending)
 
     def forget(self, run: Run) -> None:
         for name in ("result.json", "weights.safetensors", "scores.json", "history.jsonl"):
@@ -72,7 +85,10 @@ class Store:
         tensors, about = read_tensors(self.folder_of(run) / "weights.safetensors", "weights")
         if about.get("run") != run.id:
             raise ValueError(f"{self.folder_of(run)} holds the weights of another run, {about.get('run')}")
-        return Model(run.recipe, tensors, x_scale, device or "cpu")
+        recipe = run.recipe
+        if recipe.grouped is not None:
+            recipe = recipe.grouped(tuple(tuple(group) for group in about["groups"]))
+        return Model(recipe, tensors, x_scale, device or "cpu")
 
     def history(self, run: Run) -> dict[str, np.ndarray]:
         """`step` and every logged quantity, an array each."""

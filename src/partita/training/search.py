@@ -2,7 +2,8 @@
 
 The cure uses no labels (spec 000, section 8). Each run is trained several times at once, from its own seeds: first with
 every latent a group of its own, then the latents are put together by the smallest PC of the aggregated posterior, and
-training goes on with the groups. The restart with the lowest objective on the data is the run's result.
+training goes on with the groups. The restart with the lowest objective on the data is the run's result. Where nobody
+said how many groups there are, and of what sizes, that too is found then (`training.finding`).
 """
 
 import logging
@@ -22,22 +23,26 @@ from partita.recipes.recipe import value_at
 from partita.training.checkpoint import Checkpoints
 from partita.training.draws import seed_of
 from partita.training.ensemble import Ensemble
+from partita.training.finding import Discover, Found, check_rows, find_groups
 from partita.training.fit import fit
 from partita.training.history import History
-from partita.training.model import Model
+from partita.training.latents import Turn, model_of, posterior_of, some_rows, turn_latents
 
 log = logging.getLogger("partita")
-
-ROWS_LOOKED_AT = 2000
 
 
 @dataclass(frozen=True)
 class Trained:
-    """What training gives for each run: parameters, the log, and when it stopped being finite, if it did."""
+    """What training gives for each run: parameters, the log, and when it stopped being finite, if it did.
+
+    `recipe` is what the parameters belong to where groups were `found` on the way, which one run alone does at a time.
+    """
 
     models: list[dict[str, Tensor]]
     history: History
     step: int
+    recipe: Recipe
+    found: Found | None = None
 
     def diverged(self, run: int) -> int | None:
         return self.history.diverged(run)
@@ -50,6 +55,7 @@ def train_models(
     steps: int,
     *,
     checkpoints: Checkpoints | None = None,
+    discover: Discover | None = None,
     on_begin: Callable[[History], None] | None = None,
     on_log: Callable[[int, History], None] | None = None,
     **loop,
@@ -57,6 +63,7 @@ def train_models(
     """Trains runs of one structure, with restarts where the recipe asks for them; `make` builds an ensemble of them.
 
     `on_begin(history)` and `on_log(step, history)` see one column a run; of restarts, the first, until one is chosen.
+    `discover` proposes groups of codes to a recipe that has to find its own.
     """
     restarts = recipes[0].restarts
     shown = list(range(0, len(seeds) * restarts, restarts))
@@ -72,18 +79,29 @@ def train_models(
     loop |= {"on_begin": begin, "on_log": logged}
     members = [seed for first in seeds for seed in restart_seeds(first, restarts)]
     repeated = [recipe for recipe in recipes for _ in range(restarts)]
-    ensemble = make(repeated, members)
-    history = None
-    if restarts > 1 and not (checkpoints is not None and checkpoints.exist()):
-        warm = make([_warm(recipe) for recipe in repeated], members)
-        history = fit(warm, steps // 2, checkpoints=checkpoints.warm if checkpoints is not None else None, **loop)
-        regroup_latents(warm, ensemble)
+    before = {"checkpoints": checkpoints.warm if checkpoints is not None else None, **loop}
+    begun = checkpoints is not None and checkpoints.exist()
+    history, found = None, None
+    if recipes[0].grouped is not None:
+        warm = make(repeated, members)
+        check_rows(warm)
+        history = fit(warm, steps // 2, **before)  # where this was done already, it only puts `warm` where it ended
+        found, turns = find_groups(warm, _given(discover))
+        ensemble = make([_grouped(recipe, found.groups) for recipe in repeated], members)
+        turn_latents(warm, ensemble, turns)
+    else:
+        ensemble = make(repeated, members)
+        if restarts > 1 and not begun:
+            warm = make([_warm(recipe) for recipe in repeated], members)
+            history = fit(warm, steps // 2, **before)
+            regroup_latents(warm, ensemble)
     history = fit(ensemble, steps, checkpoints=checkpoints, history=history, **loop)
     chosen = shown
     if restarts > 1:
         each = [list(range(first, first + restarts)) for first in shown]
         chosen = [best_restart(ensemble, some, _beta(recipe)) for some, recipe in zip(each, recipes)]
-    return Trained([ensemble.model(position) for position in chosen], history.only(chosen), ensemble.step)
+    models = [ensemble.model(position) for position in chosen]
+    return Trained(models, history.only(chosen), ensemble.step, ensemble.recipe, found)
 
 
 def restart_seeds(seed: int, restarts: int) -> list[int]:
@@ -93,23 +111,15 @@ def restart_seeds(seed: int, restarts: int) -> list[int]:
 
 def regroup_latents(warm: Ensemble, onward: Ensemble) -> None:
     """Puts the state of `warm` into `onward`, each model's latents in an order that makes its groups the best ones."""
-    target = onward.recipe.groups
-    state = {name: tensor.clone() for name, tensor in warm.state().items()}
-    for position in range(len(warm.seeds)):
-        order = _order(warm, position, target)
-        if order != list(range(len(order))):
-            for name, tensor in state.items():
-                if name != "total" and tensor.dim():  # neither the log's sums nor Adam's count of steps
-                    _reorder(name, tensor[position], order, warm.recipe)
-    state["total"] = torch.zeros_like(onward.total)
-    onward.load_state(state, warm.step)
+    turns = [Turn.reordering(_order(warm, position, onward.recipe.groups)) for position in range(len(warm.seeds))]
+    turn_latents(warm, onward, turns)
 
 
 def objective_on_data(ensemble: Ensemble, position: int, beta: float) -> float:
     """recon + KL + beta * PC with the exact PC of at most 2000 rows: what the restarts are judged by."""
-    model, x = _model(ensemble, position), _rows(ensemble)
+    model, x = model_of(ensemble, position), some_rows(ensemble)
     recon, kl = model.bound(x)
-    z, mean, log_variance = _posterior(model, x, ensemble.device)
+    z, mean, log_variance = posterior_of(model, x, ensemble.device)
     own = torch.arange(len(z), device=z.device)
     blocks = [tuple(range(z.shape[1])), *ensemble.recipe.groups]
     logs = log_mixture(z, mean, log_variance, blocks, own=own)
@@ -131,13 +141,25 @@ def _warm(recipe: Recipe) -> Recipe:
     return recipe.warm
 
 
+def _grouped(recipe: Recipe, groups: Groups) -> Recipe:
+    if recipe.grouped is None:
+        raise ValueError("this recipe cannot be given groups")
+    return recipe.grouped(groups)
+
+
+def _given(discover: Discover | None) -> Discover:
+    if discover is None:
+        raise ValueError('groups="auto" needs a function that proposes groups of codes')
+    return discover
+
+
 def _beta(recipe: Recipe) -> float:
     return value_at(recipe.players[0].weights["pc"], sys.maxsize)
 
 
 def _order(ensemble: Ensemble, position: int, target: Groups) -> list[int]:
     """order[k] is the latent that becomes latent k."""
-    z, mean, log_variance = _posterior(_model(ensemble, position), _rows(ensemble), ensemble.device)
+    z, mean, log_variance = posterior_of(model_of(ensemble, position), some_rows(ensemble), ensemble.device)
     if not bool(torch.isfinite(z).all()):
         return list(range(z.shape[1]))
     found = regroup(z, mean, log_variance, [len(group) for group in target])
@@ -146,43 +168,3 @@ def _order(ensemble: Ensemble, position: int, target: Groups) -> list[int]:
         for new, old in zip(place, group):
             order[new] = old
     return order
-
-
-def _reorder(name: str, tensor: Tensor, order: list[int], recipe: Recipe) -> None:
-    """Permutes in place what belongs to a latent: rows of the encoder's last layer, columns of the decoder's first."""
-    latents = len(order)
-    if name.endswith(_last_layer(recipe, "encoder", "weight")) or name.endswith(_last_layer(recipe, "encoder", "bias")):
-        both = order + [latents + k for k in order]  # means, then log-variances
-        tensor.copy_(tensor[both].clone())
-    elif name.endswith(_first_layer(recipe, "decoder")):
-        tensor.copy_(tensor[:, order].clone())
-
-
-def _last_layer(recipe: Recipe, network: str, kind: str) -> str:
-    return f"/{network}.{[name for name in _body(recipe, network) if name.endswith(kind)][-1]}"
-
-
-def _first_layer(recipe: Recipe, network: str) -> str:
-    return f"/{network}.{next(name for name in _body(recipe, network) if name.endswith('weight'))}"
-
-
-def _body(recipe: Recipe, network: str) -> list[str]:
-    """Parameters of the layers between an observation and its code, in order."""
-    return [name for name, _ in recipe.networks[network]().named_parameters() if name.startswith("body")]
-
-
-def _model(ensemble: Ensemble, position: int) -> Model:
-    return Model(ensemble.recipe, ensemble.model(position), ensemble.x_scale, ensemble.device)
-
-
-def _rows(ensemble: Ensemble) -> np.ndarray:
-    size = len(ensemble.x)
-    rows = np.sort(np.random.default_rng(0).permutation(size)[:ROWS_LOOKED_AT])
-    return ensemble.x[torch.as_tensor(rows, device=ensemble.x.device)].cpu().numpy()
-
-
-def _posterior(model: Model, x: np.ndarray, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
-    """z drawn once from each posterior, with the posteriors' means and log-variances, in float64."""
-    mean, log_variance = (torch.as_tensor(part, dtype=torch.float64, device=device) for part in model.posterior(x))
-    noise = torch.randn(mean.shape, generator=torch.Generator().manual_seed(0), dtype=torch.float64).to(device)
-    return mean + torch.exp(0.5 * log_variance) * noise, mean, log_variance

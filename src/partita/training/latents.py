@@ -1,0 +1,109 @@
+"""The latents of an ensemble's models, looked at while training, and exchanged for combinations of themselves."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from partita.recipes import Recipe
+from partita.training.ensemble import Ensemble
+from partita.training.model import Model
+
+ROWS_LOOKED_AT = 2000
+
+
+@dataclass(frozen=True)
+class Turn:
+    """New latents (z - centre) @ transform; `order` where they are the old ones in another order and nothing else."""
+
+    centre: np.ndarray
+    transform: np.ndarray
+    order: tuple[int, ...] | None = None
+
+    @staticmethod
+    def reordering(order: Sequence[int]) -> "Turn":
+        """order[k] is the latent that becomes latent k."""
+        return Turn(np.zeros(len(order)), np.eye(len(order))[:, list(order)], tuple(order))
+
+
+def turn_latents(warm: Ensemble, onward: Ensemble, turns: Sequence[Turn]) -> None:
+    """Puts the state of `warm` into `onward`, each model with its new latents. Every model decodes as before."""
+    state = {name: tensor.clone() for name, tensor in warm.state().items()}
+    for position, turn in enumerate(turns):
+        if turn.order is None:
+            _combine(state, position, turn, warm)
+        elif turn.order != tuple(range(len(turn.order))):
+            for name, tensor in state.items():
+                if name != "total" and tensor.dim():  # neither the log's sums nor Adam's count of steps
+                    _reorder(name, tensor[position], list(turn.order), warm.recipe)
+    state["total"] = torch.zeros_like(onward.total)
+    onward.load_state(state, warm.step)
+
+
+def model_of(ensemble: Ensemble, position: int) -> Model:
+    return Model(ensemble.recipe, ensemble.model(position), ensemble.x_scale, ensemble.device)
+
+
+def some_rows(ensemble: Ensemble, most: int = ROWS_LOOKED_AT) -> np.ndarray:
+    size = len(ensemble.x)
+    rows = np.sort(np.random.default_rng(0).permutation(size)[:most])
+    return ensemble.x[torch.as_tensor(rows, device=ensemble.x.device)].cpu().numpy()
+
+
+def posterior_of(model: Model, x: np.ndarray, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
+    """z drawn once from each posterior, with the posteriors' means and log-variances, in float64."""
+    mean, log_variance = (torch.as_tensor(part, dtype=torch.float64, device=device) for part in model.posterior(x))
+    noise = torch.randn(mean.shape, generator=torch.Generator().manual_seed(0), dtype=torch.float64).to(device)
+    return mean + torch.exp(0.5 * log_variance) * noise, mean, log_variance
+
+
+def _reorder(name: str, tensor: Tensor, order: list[int], recipe: Recipe) -> None:
+    """Permutes in place what belongs to a latent: rows of the encoder's last layer, columns of the decoder's first."""
+    latents = len(order)
+    if name.endswith(_last_layer(recipe)):
+        both = order + [latents + k for k in order]  # means, then log-variances
+        tensor.copy_(tensor[both].clone())
+    elif name.endswith(_first_layer(recipe)[0]):
+        tensor.copy_(tensor[:, order].clone())
+
+
+def _combine(state: dict[str, Tensor], position: int, turn: Turn, warm: Ensemble) -> None:
+    """The same two layers for combinations of latents; their Adam moments start again.
+
+    The mean of a combination's posterior is exact. Its variance is the mean over rows: what of it depends on x is
+    learned anew.
+    """
+    names = (*_last_layer(warm.recipe), *_first_layer(warm.recipe))
+    weight, bias, entry, offset = (state[f"parameters{name}"][position] for name in names)
+    log_variance = posterior_of(model_of(warm, position), some_rows(warm), warm.device)[2]
+    transform, centre = (torch.as_tensor(part, device=warm.device) for part in (turn.transform, turn.centre))
+    latents = len(centre)
+    offset.copy_(offset.double() + entry.double() @ centre)
+    entry.copy_(entry.double() @ torch.linalg.inv(transform).T)
+    weight[:latents] = (transform.T @ weight[:latents].double()).to(weight)
+    weight[latents:] = 0
+    bias[:latents] = (transform.T @ (bias[:latents].double() - centre)).to(bias)
+    bias[latents:] = torch.log(log_variance.exp().mean(0) @ transform**2).to(bias)
+    for name, tensor in state.items():
+        if name.startswith("optimiser/") and tensor.dim() and name.endswith(names):
+            tensor[position].zero_()
+
+
+def _last_layer(recipe: Recipe) -> tuple[str, str]:
+    """Weight and bias of the encoder's last layer: the ends of their names in a state."""
+    names = _body(recipe, "encoder")
+    weight, bias = ([name for name in names if name.endswith(kind)][-1] for kind in ("weight", "bias"))
+    return f"/encoder.{weight}", f"/encoder.{bias}"
+
+
+def _first_layer(recipe: Recipe) -> tuple[str, str]:
+    names = _body(recipe, "decoder")
+    weight, bias = (next(name for name in names if name.endswith(kind)) for kind in ("weight", "bias"))
+    return f"/decoder.{weight}", f"/decoder.{bias}"
+
+
+def _body(recipe: Recipe, network: str) -> list[str]:
+    """Parameters of the layers between an observation and its code, in order."""
+    return [name for name, _ in recipe.networks[network]().named_parameters() if name.startswith("body")]
