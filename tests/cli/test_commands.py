@@ -115,7 +115,7 @@ def test_arrays_from_anywhere_are_scored(partita, tmp_path):
 
 def test_a_data_set_has_a_card(partita):
     said = partita("data", "cars3d").stdout
-    for words in ("azimuth (24)", "licence", "citation", "nips2015-analogy-data.tar.gz"):
+    for words in ("azimuth (24)", "17,568 rows of 3 x 64 x 64", "licence", "citation", "nips2015-analogy-data.tar.gz"):
         assert words in said
     assert refused(partita("data", "cars3"), "did you mean 'cars3d'")
 

@@ -53,6 +53,7 @@ def test_what_is_missing_is_listed(home):
     with pytest.raises(OSError, match="list_attr_celeba.txt is not here"):
         load("celeba")
     assert "PARTITA_DATA/celeba" in info("celeba")["state"]
+    assert len(info("celeba")["factor_names"]) == 40
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from partita.data import FactorGrid, load
+from partita.data import FactorGrid, info, load
 from partita.data.mpi3d import CARD
 
 
@@ -25,6 +25,7 @@ def test_a_coarser_grid_is_picked_out_while_reading(official):
     rows = FactorGrid(CARD.factor_names, CARD.factor_sizes).to_index(data.factors * (2, 1, 1, 1, 1, 8, 5))
     np.testing.assert_array_equal(data.x, official[rows].transpose(0, 3, 1, 2))
     assert load("mpi3d").size == CARD.size
+    assert info("mpi3d")["state"].startswith("1 of 3 files in ")
 
 
 def test_bad_files_and_options(official, tmp_path):

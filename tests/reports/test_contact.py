@@ -98,5 +98,5 @@ def test_where_it_cannot_be_written(tmp_path):
     data = load("groups", size=60)
     with pytest.raises(ValueError, match=r"sheet.xyz: give a name that ends in .png or .svg or .pdf"):
         write_contact_sheet(data, tmp_path / "sheet.xyz")
-    with pytest.raises(OSError, match=r"nowhere/sheet.png: cannot be written: No such file"):
+    with pytest.raises(OSError, match=r"nowhere/sheet.png: cannot be written: there is no folder"):
         write_contact_sheet(data, tmp_path / "nowhere/sheet.png")

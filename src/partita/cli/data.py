@@ -31,16 +31,25 @@ def data(
         return
     if show is not None:
         raise ValueError("--show needs the name of a data set or a path: partita data NAME --show out.png")
-    rows = [
-        {"name": each, "summary": source.summary, "options": list(source.options), "state": info(each)["state"]}
-        for each, source in DATASETS.items()
-    ]
+    rows = [_row(each) for each in DATASETS]
     if as_json:
         print(json.dumps(rows, indent=1))
         return
     for row in rows:
-        print(f"{row['name']:<12} {row['summary']}\n{'':<12} {row['state']}")
+        print(f"{row['name']:<12} {row['summary']}\n{'':<12} {_amount(row['bytes'])} in memory; {row['state']}")
     print("\noptions go behind the name, as in --data groups:seed=1,size=500; `partita data NAME` lists them")
+
+
+def _row(name: str) -> dict:
+    from partita.data import info
+
+    card = info(name)
+    return {key: card[key] for key in ("name", "summary", "size", "shape", "bytes", "options", "state")}
+
+
+def _amount(count: int) -> str:
+    size, unit = (count / 1e9, "GB") if count >= 1e9 else (count / 1e6, "MB")
+    return f"{size:.1f} {unit}"
 
 
 def _look(where: str, options: dict, show: Path | None, as_json: bool) -> None:
@@ -49,6 +58,10 @@ def _look(where: str, options: dict, show: Path | None, as_json: bool) -> None:
 
     from partita.data import load
 
+    if show is not None:
+        from partita.reports.contact import checked_path
+
+        checked_path(show)
     if sys.stderr.isatty():
         print(f"loading {where} ...", file=sys.stderr)
     dataset = load(where, **options)
@@ -86,8 +99,11 @@ def _lines(card: dict) -> list[str]:
         key: card[key] for key in ("order", "licence", "citation", "state", "obtain") if card.get(key)
     }
     facts["options"] = ", ".join(card["options"])
+    shape = " x ".join(str(extent) for extent in card["shape"])
     lines = [f"{card['name']}: {card['summary']}"]
+    lines.append(f"  size      {card['size']:,} rows of {shape}, {_amount(card['bytes'])} in memory")
     lines += [f"  {key:<9} {value}" for key, value in facts.items() if value]
     for file in card["files"]:
-        lines.append(f"  file      {file['name']}, {file['path'] or 'not here'}")
+        place = file["path"] or "; ".join(["not here", *file["urls"], *([file["hash"]] if file["hash"] else [])])
+        lines.append(f"  file      {file['name']}, {place}")
     return lines

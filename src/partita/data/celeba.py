@@ -20,10 +20,19 @@ IMAGES = "img_align_celeba"
 ATTRIBUTES = RemoteFile("list_attr_celeba.txt")
 PARTITION = RemoteFile("list_eval_partition.txt")
 PARTS = {"train": 0, "valid": 1, "test": 2}
+NAMES = """
+5_o_Clock_Shadow Arched_Eyebrows Attractive Bags_Under_Eyes Bald Bangs Big_Lips Big_Nose Black_Hair Blond_Hair
+Blurry Brown_Hair Bushy_Eyebrows Chubby Double_Chin Eyeglasses Goatee Gray_Hair Heavy_Makeup High_Cheekbones Male
+Mouth_Slightly_Open Mustache Narrow_Eyes No_Beard Oval_Face Pale_Skin Pointy_Nose Receding_Hairline Rosy_Cheeks
+Sideburns Smiling Straight_Hair Wavy_Hair Wearing_Earrings Wearing_Hat Wearing_Lipstick Wearing_Necklace
+Wearing_Necktie Young
+""".split()  # noqa: SIM905
 CARD = Card(
     summary="202,599 faces, cropped to 64 x 64, with 40 attributes; you must accept its terms",
     size=202_599,
     shape=(3, 64, 64),
+    factor_names=tuple(NAMES),
+    factor_sizes=(2,) * len(NAMES),
     order="by file name",
     licence="non-commercial research only, no copying, publishing or distributing: accept the terms of its authors",
     citation="Liu, Luo, Wang, Tang: Deep Learning Face Attributes in the Wild, ICCV 2015",

@@ -1,5 +1,6 @@
 """What there is to know of a named data set without loading it."""
 
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ def info(name: str) -> dict[str, Any]:
         "summary": card.summary,
         "size": card.size,
         "shape": list(card.shape),
+        "bytes": card.size * prod(card.shape) * (1 if len(card.shape) == 3 else 4),  # 8-bit images, or 32-bit numbers
         "factor_names": list(card.factor_names),
         "factor_sizes": list(card.factor_sizes),
         "order": card.order if card.factor_names else "",
@@ -52,5 +54,14 @@ def _state(card: Card, files: list[dict[str, Any]]) -> str:
     other = found(card.folder, card.alternatives)
     if other is not None:
         return f"in {other}"
-    fetchable = all(file["urls"] for file in files if file["path"] is None)
-    return "fetched when first used" if fetchable else f"to be put into PARTITA_DATA/{card.folder}"
+    missing = [file for file in files if file["path"] is None]
+    if not all(file["urls"] for file in missing):
+        return f"to be put into PARTITA_DATA/{card.folder}"
+    sizes = [file["bytes"] for file in missing]
+    download = f" ({sum(sizes) / 1e6:,.1f} MB)" if all(size is not None for size in sizes) else ""
+    fetched = f"fetched when first used{download}"
+    return (
+        f"{len(files) - len(missing)} of {len(files)} files in {', '.join(folders)}; the rest {fetched}"
+        if folders
+        else fetched
+    )

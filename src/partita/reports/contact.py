@@ -33,14 +33,22 @@ class Panel:
 
 def write_contact_sheet(dataset: Dataset, path: Path) -> Path:
     """`contact_sheet` as a file; ValueError or OSError, in one line, when it cannot be written there."""
-    path = Path(path)
-    if path.suffix.lower() not in FORMATS:
-        raise ValueError(f"{path}: give a name that ends in {' or '.join(FORMATS)}")
+    path = checked_path(path)
     figure = contact_sheet(dataset)
     try:
         figure.savefig(path, dpi=DOTS_PER_INCH)
     except OSError as error:
         raise OSError(f"{path}: cannot be written: {error.strerror}") from None
+    return path
+
+
+def checked_path(path: Path) -> Path:
+    """The path, if a picture can go there: to be known before a large data set is loaded."""
+    path = Path(path)
+    if path.suffix.lower() not in FORMATS:
+        raise ValueError(f"{path}: give a name that ends in {' or '.join(FORMATS)}")
+    if not path.parent.is_dir():
+        raise OSError(f"{path}: cannot be written: there is no folder {path.parent}")
     return path
 
 
