@@ -7,6 +7,7 @@ import pytest
 from partita import data
 from partita.data.shapes import SHAPES
 from partita.structure import align, discover_groups
+from partita.structure.merging import posterior_information
 
 
 def cases():
@@ -119,6 +120,29 @@ def test_a_fitted_model_with_its_observations():
     assert found.groups == ((0,), (1, 2), (3, 4))
     with pytest.raises(ValueError, match="give X"):
         discover_groups(Encoder())
+
+
+class Posteriors(Encoder):
+    """The data themselves, blurred."""
+
+    def transform(self, X):
+        return X
+
+    def posterior(self, X):
+        return X, np.full(X.shape, 2 * np.log(0.2))
+
+
+def test_a_model_with_posteriors_is_judged_by_exact_pc():
+    codes, _ = pairs_and_single(seed=9)
+    codes /= codes.std(0)
+    found = discover_groups(Posteriors(), X=codes, unmix=False)
+    assert found.groups == ((0, 1), (2, 3), (4,))
+    z, mean = codes[:40] + 0.1, codes[:40]
+    density = np.exp(-0.5 * ((z[:, None] - mean) / 0.2) ** 2) / (0.2 * np.sqrt(2 * np.pi))  # (query, component, latent)
+    expected = np.log(density[..., 1:].prod(2).mean(1)) - np.log(density[..., 1:3].prod(2).mean(1))
+    expected -= np.log(density[..., 3:].prod(2).mean(1))
+    rows = np.stack([z, mean, np.full_like(mean, 2 * np.log(0.2))], -1)
+    assert posterior_information(rows, ((1, 2), (3, 4))) == pytest.approx(expected.mean(), rel=1e-9)
 
 
 def test_bad_input():

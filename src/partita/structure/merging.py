@@ -1,16 +1,20 @@
 """Agglomeration by tested dependence: candidates are ranked on some rows and confirmed on others."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 import numpy as np
+import torch
 
 from partita.distributions import Groups
+from partita.kernels.mixture import log_mixture
 from partita.measures.neighbours import multi_information
 
 Group = tuple[int, ...]
 Members = tuple[Group, ...]
+# KL(p(y) || prod_m p(y_m)) in nats between members, from rows (n, K) of coordinates, or (n, K, 3) of posteriors.
+Information = Callable[[np.ndarray, Members], float]
 TRIED = 4  # how many of the most dependent candidates are tested before a round gives up
 
 
@@ -38,6 +42,23 @@ class Merge:
         return self.p_value < self.needed and self.information - self.null > self.minimum
 
 
+def neighbour_information(y: np.ndarray, members: Members) -> float:
+    """By nearest neighbours. Many of them: less resolution, but far less noise, which is what a test wants."""
+    columns = [k for group in members for k in group]
+    ends = np.cumsum([len(group) for group in members])
+    blocks = [range(end - len(group), end) for group, end in zip(members, ends)]
+    return multi_information(y[:, columns], blocks, neighbours=min(20, len(y) // 10))
+
+
+def posterior_information(y: np.ndarray, members: Members) -> float:
+    """The exact PC of the aggregated posterior of these rows: y[..., 0] is z, y[..., 1:] its posterior's mean and log
+    variance."""
+    z, mean, log_variance = torch.as_tensor(y).unbind(-1)
+    blocks = [tuple(sorted(k for group in members for k in group)), *members]
+    logs = log_mixture(z, mean, log_variance, blocks, own=torch.arange(len(z)))
+    return float((logs[:, 0] - logs[:, 1:].sum(1)).mean())
+
+
 @dataclass
 class Splitter:
     """The rows to choose on, the rows to confirm on, and what was already measured on either."""
@@ -47,12 +68,13 @@ class Splitter:
     rng: np.random.Generator
     level: float
     minimum: float
+    information: Information = neighbour_information
     strengths: dict[Members, float] = field(default_factory=dict)
     tests: dict[Members, Merge] = field(default_factory=dict)
 
     def strength(self, members: Members) -> float:
         if members not in self.strengths:
-            self.strengths[members] = _information(self.choose, members)
+            self.strengths[members] = self.information(self.choose, members)
         return self.strengths[members]
 
     def test(self, groups: Groups, members: Members, candidates: int) -> Merge:
@@ -63,7 +85,7 @@ class Splitter:
         known = self.tests.get(members)
         if known is not None:
             return replace(known, groups=groups, needed=needed)
-        information = _information(self.confirm, members)
+        information = self.information(self.confirm, members)
         null = [self._permuted(members) for _ in range(8)]
         if 2.0 < (information - np.mean(null)) / max(np.std(null, ddof=1), 1e-12) < 8.0:
             null += [self._permuted(members) for _ in range(40)]
@@ -77,23 +99,15 @@ class Splitter:
         for group in members[1:]:
             columns = list(group)
             shuffled[:, columns] = shuffled[self.rng.permutation(len(shuffled))][:, columns]
-        return _information(shuffled, members)
+        return self.information(shuffled, members)
 
     def pairwise(self) -> np.ndarray:
         """Information between every two coordinates on the confirming rows."""
         latents = self.confirm.shape[1]
         table = np.zeros((latents, latents))
         for i, j in combinations(range(latents), 2):
-            table[i, j] = table[j, i] = _information(self.confirm, ((i,), (j,)))
+            table[i, j] = table[j, i] = self.information(self.confirm, ((i,), (j,)))
         return table
-
-
-def _information(y: np.ndarray, members: Members) -> float:
-    """Many neighbours: less resolution, but far less noise, which is what a test wants."""
-    columns = [k for group in members for k in group]
-    ends = np.cumsum([len(group) for group in members])
-    blocks = [range(end - len(group), end) for group, end in zip(members, ends)]
-    return multi_information(y[:, columns], blocks, neighbours=min(20, len(y) // 10))
 
 
 def merged_groups(splitter: Splitter, limit: int) -> tuple[Groups, tuple[Merge, ...], Merge | None]:
