@@ -52,8 +52,8 @@ def test_every_figure_has_labelled_axes(pairs_store):
         vector_traversal(vector, 1, 4, 0.5),
         vector_plane(vector, (0, 3), 4),
         latent_plane(plane, (0, 1), np.arange(50)),
-        image_plane(image, (0, 3), 4, (-2.0, 2.0)),
-        image_traversals(image, ((0, 1), (2, 3)), np.ones(4), (-2.0, 2.0)),
+        image_plane(image, (0, 3), np.zeros(4), (-2.0, 2.0)),
+        image_traversals(image, ((0, 1), (2, 3)), np.ones(4), np.zeros(4), (-2.0, 2.0)),
         image_reconstructions(np.zeros((3, 1, 2, 2)), np.ones((3, 1, 2, 2)), [0, 5, 9], (0.0, 1.0)),
     ):
         check_labels(figure)
@@ -70,22 +70,26 @@ def canvas_tiles(figure, rows: int, columns: int, size: int) -> np.ndarray:
     return np.array([[canvas[top : top + size, left : left + size, 0] for left in lefts] for top in tops])
 
 
+BASE = np.array([0.5, -0.5, 1.0, -1.0])
+
+
 def test_plane_puts_the_first_latent_across_and_the_second_upwards():
-    figure = image_plane(Painter((1, 2, 2)), (3, 1), 4, (-2.0, 2.0))
+    figure = image_plane(Painter((1, 2, 2)), (3, 1), BASE, (-2.0, 2.0))
     tiles = canvas_tiles(figure, 9, 9, 2).astype(float) / 255 * 4 - 2
     across, up = np.meshgrid(STEPS, STEPS[::-1])
     np.testing.assert_allclose(tiles[:, :, 1, 1], across, atol=0.02)  # latent 3 is the last pixel
     np.testing.assert_allclose(tiles[:, :, 0, 1], up, atol=0.02)  # latent 1 the second
-    np.testing.assert_allclose(tiles[:, :, 0, 0], 0, atol=0.02)
+    np.testing.assert_allclose(tiles[:, :, 0, 0], BASE[0], atol=0.02)
     assert figure.axes[0].get_yticklabels()[0].get_text() == "2"
     assert (figure.axes[0].get_xlabel(), figure.axes[0].get_ylabel()) == ("z3", "z1")
 
 
 def test_traversal_rows_follow_the_groups():
-    figure = image_traversals(Painter((1, 2, 2)), ((2, 0), (3, 1)), np.array([0.0, 1.0, 2.0, 3.0]), (-2.0, 2.0))
+    used = np.array([0.0, 1.0, 2.0, 3.0])
+    figure = image_traversals(Painter((1, 2, 2)), ((2, 0), (3, 1)), used, BASE, (-2.0, 2.0))
     tiles = canvas_tiles(figure, 4, 9, 2).reshape(4, 9, 4).astype(float) / 255 * 4 - 2
     for row, k in enumerate((2, 0, 3, 1)):
-        expected = np.zeros((9, 4))
+        expected = np.tile(BASE, (9, 1))
         expected[:, k] = STEPS
         np.testing.assert_allclose(tiles[row], expected, atol=0.02)
     names = [label.get_text() for label in figure.axes[0].get_yticklabels()]

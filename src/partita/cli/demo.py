@@ -23,7 +23,7 @@ def demo(
     from partita.training.device import choose_device
 
     dataset = load("pdsprites")
-    penalties = {"vae": {}, "beta_tcvae": {"beta": [5.0]}, "pdisvae": {"beta": [4.0]}}
+    penalties = {"vae": {}, "beta_tcvae": {"beta": [11.0]}, "pdisvae": {"beta": [10.0]}}  # the same extra weight, 10
     runs = []
     for method, options in penalties.items():
         runs += plan([method], dataset, options=options, network="mlp", seeds=range(3), steps=steps)

@@ -46,9 +46,10 @@ def _reconstructions(view: View) -> Block:
 
 def _traversals(view: View) -> Block:
     if view.is_image:
-        figure = image_traversals(view.model, view.groups, view.used, view.span())
+        figure = image_traversals(view.model, view.groups, view.used, view.means[view.typical], view.span())
         pictures = [as_png(figure, "Decoded images, one row a latent, while that latent goes from -2 to 2")]
         seen = "Groups stand apart. " if any(len(group) > 1 for group in view.groups) else ""
+        others = f"as in the code of {_typical(view)}"
     else:
         pictures = [
             as_svg(
@@ -59,8 +60,9 @@ def _traversals(view: View) -> Block:
             for k in group
         ]
         seen = "In the order of the groups. "
+        others = "at 0"
     caption = (
-        "One latent at a time moves from −2 to 2 while all others stay at 0, and the result is decoded. "
+        f"One latent at a time moves from −2 to 2 while all others stay {others}, and the result is decoded. "
         f"{seen}A latent whose KL is near 0 nats is not used and changes nothing."
     )
     return Block("Traversals of every latent", tuple(pictures), caption)
@@ -71,10 +73,11 @@ def _planes(view: View) -> Block | None:
         return None
     if view.is_image:
         span = view.span()
-        figures = [image_plane(view.model, pair, view.latents, span) for pair in view.pairs]
+        figures = [image_plane(view.model, pair, view.means[view.typical], span) for pair in view.pairs]
         caption = (
             "Decoded images over the plane of each group of two, each coordinate from −2 to 2 (standard deviations of "
-            "the prior), all other latents at 0. Where a group holds one thing, only that changes in its plane."
+            f"the prior), all other latents as in the code of {_typical(view)}. Where a group holds one thing, only "
+            "that changes in its plane."
         )
     else:
         figures = [vector_plane(view.model, pair, view.latents) for pair in view.pairs]
@@ -90,6 +93,10 @@ def _planes(view: View) -> Block | None:
     if others:
         caption += f" Groups of more than two have no plane: {'; '.join(others)}."
     return Block("Every group of two over its plane", tuple(pictures), caption)
+
+
+def _typical(view: View) -> str:
+    return f"row {view.rows[view.typical]}, the observation whose code is nearest to 0"
 
 
 def _channels(view: View) -> str:

@@ -76,10 +76,10 @@ def image_reconstructions(originals: np.ndarray, decoded: np.ndarray, rows: Sequ
     )
 
 
-def image_traversals(model: Model, groups, used: np.ndarray, span) -> Figure:
-    """A row a latent, moved from -2 to 2 with all others at 0; groups stand apart. `used` is each latent's KL."""
+def image_traversals(model: Model, groups, used: np.ndarray, base: np.ndarray, span) -> Figure:
+    """A row a latent, moved from -2 to 2 with all others as in `base`; groups stand apart. `used` is each one's KL."""
     order = [k for group in groups for k in group]
-    z = np.zeros((len(order), len(STEPS), len(order)), np.float32)
+    z = np.tile(base.astype(np.float32), (len(order), len(STEPS), 1))
     for row, k in enumerate(order):
         z[row, :, k] = STEPS
     decoded = model.decode(z.reshape(-1, len(order)))
@@ -92,10 +92,10 @@ def image_traversals(model: Model, groups, used: np.ndarray, span) -> Figure:
     )  # fmt: skip
 
 
-def image_plane(model: Model, group: Sequence[int], latents: int, span) -> Figure:
-    """Decoded images over the plane of a group of two, from -2 to 2 each way, all other latents at 0."""
+def image_plane(model: Model, group: Sequence[int], base: np.ndarray, span) -> Figure:
+    """Decoded images over the plane of a group of two, from -2 to 2 each way, all other latents as in `base`."""
     across, up = np.meshgrid(STEPS, STEPS[::-1])
-    z = np.zeros((across.size, latents), np.float32)
+    z = np.tile(base.astype(np.float32), (across.size, 1))
     z[:, group[0]], z[:, group[1]] = across.ravel(), up.ravel()
     decoded = model.decode(z)
     tiles = as_rgb(decoded, *span).reshape(len(STEPS), len(STEPS), *decoded.shape[-2:], 3)

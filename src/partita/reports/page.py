@@ -104,13 +104,14 @@ def _methods(settings: Sequence[Setting]) -> list[dict[str, Any]]:
         options = [
             {name: short_json(value) for name, value in all_options(settings[position].run).items()} for position in own
         ]
+        said = [name for name in options[0] if any(row[name] != "null" for row in options)]
         found.append(
             {
                 "name": method,
                 "equation": typeset(equation(RECIPES[method])),
                 "about": [prose(paragraph) for paragraph in paragraphs],
-                "settings": list(zip(own, options)),
-                "option_names": list(options[0]),
+                "settings": [(position, {name: row[name] for name in said}) for position, row in zip(own, options)],
+                "option_names": said,
             }
         )
     return found

@@ -47,6 +47,12 @@ class View:
     def pairs(self) -> list[tuple[int, ...]]:
         return [group for group in self.groups if len(group) == 2]
 
+    @property
+    def typical(self) -> int:
+        """Of the rows drawn, the one whose code is nearest to 0: a place to stand that the decoder has seen, which 0
+        itself need not be."""
+        return int((self.means**2).sum(1).argmin())
+
     def span(self) -> tuple[float, float]:
         """The darkest and the brightest value among the rows drawn."""
         seen = self.dataset.observations(self.rows)
