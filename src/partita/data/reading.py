@@ -2,8 +2,10 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+CONTAINER_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 
 
 @contextmanager
@@ -54,7 +56,12 @@ def check_fits(size: int, what: str) -> None:
 
 
 def total_memory() -> int:
+    """Bytes of memory: the machine's, or what a container or batch system leaves this process, if that is less."""
     try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
-        return 16 * 2**30  # where the system does not say
+        memory = 16 * 2**30  # where the system does not say
+    for limit in CONTAINER_LIMITS:
+        with suppress(OSError, ValueError):  # no such file, or the word "max"
+            memory = min(memory, int(limit.read_text()))
+    return memory
