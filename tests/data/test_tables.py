@@ -16,6 +16,10 @@ def table(tmp_path):
 
 def test_without_header(table):
     np.testing.assert_array_equal(load(table("1,2\n3,4.5\n")).x, [[1, 2], [3, 4.5]])
+    chosen = load(table("1,2,0\n3,4.5,1\n"), columns=[1], labels=0, factors=2)
+    np.testing.assert_array_equal(chosen.x, np.array([[2], [4.5]]))
+    np.testing.assert_array_equal(chosen.labels, [[1], [3]])
+    assert chosen.factor_names == ("2",)
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])

@@ -13,14 +13,15 @@ from partita.data.nearest import nearest
 from partita.data.reading import check_fits, existing_file, reading
 
 Columns = dict[str, np.ndarray]  # name -> float64 numbers, or strings
+Names = Sequence[str | int] | str | int | None  # columns of a table without a header line are called 0, 1, ...
 
 
 def load_csv(
     path: Path,
     *,
-    columns: Sequence[str] | str | None = None,
-    labels: Sequence[str] | str | None = None,
-    factors: Sequence[str] | str | None = None,
+    columns: Names = None,
+    labels: Names = None,
+    factors: Names = None,
 ) -> Dataset:
     """Rows of a `.csv` file, with or without a header line; `columns`, `labels` and `factors` choose by name."""
     table = read_csv(path)
@@ -30,9 +31,9 @@ def load_csv(
 def load_parquet(
     path: Path,
     *,
-    columns: Sequence[str] | str | None = None,
-    labels: Sequence[str] | str | None = None,
-    factors: Sequence[str] | str | None = None,
+    columns: Names = None,
+    labels: Names = None,
+    factors: Names = None,
 ) -> Dataset:
     """Rows of a `.parquet` file; `columns`, `labels` and `factors` choose by name."""
     return from_table(read_parquet(path), path, columns=columns, labels=labels, factors=factors)
@@ -84,8 +85,9 @@ def from_table(table: Columns, path: Path, *, columns=None, labels=None, factors
     )
 
 
-def names(wanted: Sequence[str] | str | None, table: Mapping[str, Any], path: Path) -> list[str]:
-    listed = [wanted] if isinstance(wanted, str) else [str(name) for name in wanted or ()]
+def names(wanted: Names, table: Mapping[str, Any], path: Path) -> list[str]:
+    several = [] if wanted is None else [wanted] if isinstance(wanted, str | int) else wanted
+    listed = [str(name) for name in several]
     for name in listed:
         if name not in table:
             raise ValueError(f"{path}: no column {name!r}{nearest(name, table)}; it has {', '.join(table)}")
