@@ -120,3 +120,17 @@ def test_scores_over_runs_resample_the_runs():
         m.over_runs([])
     with pytest.raises(ValueError, match="between 0 and 1"):
         m.mcc(PERFECT, FACTORS, interval=95)
+
+
+def test_histogram_information_is_that_of_scikit_learn():
+    from sklearn.metrics import mutual_info_score
+
+    from partita.metrics.histogram import information_matrix
+
+    rng = np.random.default_rng(0)
+    first, second = rng.integers(0, 20, (700, 4)), rng.integers(0, 6, (700, 3))
+    first[:, 1], second[:, 2] = 3, first[:, 0] % 5
+    expected = [[mutual_info_score(a, b) for b in second.T] for a in first.T]
+    found = information_matrix(first, second)
+    assert found == pytest.approx(np.array(expected), abs=1e-12)
+    assert (found[1] == 0).all()

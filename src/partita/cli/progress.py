@@ -34,7 +34,7 @@ def progress(total_models: int) -> Iterator:
                 tasks[key] = bar.add_task(label, total=steps, quantities="")
                 done += len(runs)
             means = history.row(-1).mean(1)
-            text = "  ".join(f"{name} {value:.3g}" for name, value in zip(history.names, means))
+            text = "  ".join(f"{name} {value:.3g}" for name, value in zip(history.names, means) if value == value)
             bar.update(tasks[key], completed=step, quantities=text)
 
         yield watch

@@ -23,6 +23,9 @@ def train(
     batch_size: Annotated[int, typer.Option(help="rows a step")] = 128,
     learning_rate: Annotated[float, typer.Option(help="Adam's step size")] = 1e-3,
     seeds: Annotated[str, typer.Option(help="0:10, or 1,4,7")] = "0",
+    log_metrics: Annotated[
+        str | None, typer.Option(help="scores to log on the way: mig,sap,modularity,gaussian_tc,alignment, or all")
+    ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda")] = "auto",
     out: Annotated[Path, typer.Option(help="the study's folder")] = Path("runs"),
     checkpoint_seconds: Annotated[float, typer.Option(help="how often to save what a crash would lose")] = 20.0,
@@ -67,6 +70,7 @@ def train(
             device=choose_device(device),
             resume=resume,
             watch=watch,
+            log_metrics=log_metrics or (),
             checkpoint_seconds=checkpoint_seconds,
         )
     print(f"{len(runs) - len(diverged)} of {len(runs)} runs are in {out}; next: partita evaluate {out}")

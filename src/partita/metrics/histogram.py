@@ -28,35 +28,27 @@ def entropy_of_counts(counts: np.ndarray) -> float:
     return float(-(p * np.log(p)).sum())
 
 
-def joint_counts(first: np.ndarray, second: np.ndarray) -> list[list[np.ndarray]]:
-    """Contingency table of every column of `first` with every column of `second`."""
-    sizes = second.max(0) + 1
-    offsets = np.concatenate([[0], np.cumsum(sizes)])
-    shifted = second + offsets[:-1]
-    rows = int(first.max()) + 1
-    tables = []
-    for column in first.T:
-        flat = (column[:, None] * offsets[-1] + shifted).ravel()
-        table = np.bincount(flat, minlength=rows * offsets[-1]).reshape(rows, offsets[-1])
-        tables.append(np.split(table, offsets[1:-1], axis=1))
-    return tables
-
-
-def information(table: np.ndarray) -> float:
-    """Plug-in mutual information of a contingency table, nats; biased up by about (rows - 1)(columns - 1) / 2n.
-
-    Exactly 0 where rounding leaves less than 1e-12, so that a dead latent knows nothing.
-    """
-    joint = table / table.sum()
-    independent = joint.sum(1, keepdims=True) * joint.sum(0, keepdims=True)
-    seen = joint > 0
-    known = float((joint[seen] * np.log(joint[seen] / independent[seen])).sum())
-    return known if known > 1e-12 else 0.0
-
-
 def information_matrix(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """I(column of first; column of second) for class numbers, (columns of first, columns of second), nats."""
-    return np.array([[information(table) for table in row] for row in joint_counts(first, second)])
+    """I(column of first; column of second) for class numbers, (columns of first, columns of second), nats.
+
+    Plug-in estimates, biased up by about (rows - 1)(columns - 1) / 2n; exactly 0 where rounding leaves less than 1e-12,
+    so that a dead latent knows nothing. All tables of a column at once, with x log x of every count looked up:
+    I = (sum over cells - sum over rows - sum over columns) / n + log n.
+    """
+    n = len(first)
+    starts = np.concatenate([[0], np.cumsum(second.max(0) + 1)])
+    shifted = second + starts[:-1]
+    counts = np.arange(1, n + 1)
+    x_log_x = np.concatenate([[0.0], counts * np.log(counts)])
+    each = np.add.reduceat(x_log_x[np.bincount(shifted.ravel(), minlength=starts[-1])], starts[:-1])
+    levels = int(first.max()) + 1
+    matrix = np.empty((first.shape[1], second.shape[1]))
+    for k, column in enumerate(first.T):
+        flat = (column[:, None] * starts[-1] + shifted).ravel()
+        cells = x_log_x[np.bincount(flat, minlength=levels * starts[-1])].reshape(levels, -1).sum(0)
+        own = x_log_x[np.bincount(column)].sum()
+        matrix[k] = (np.add.reduceat(cells, starts[:-1]) - own - each) / n + np.log(n)
+    return np.where(matrix > 1e-12, matrix, 0.0)
 
 
 def top_two(matrix: np.ndarray, axis: int) -> tuple[np.ndarray, np.ndarray]:

@@ -163,7 +163,7 @@ def evaluate(
     20 equal widths to the metrics that need classes (their settings say so).
     """
     factors = None if factors is None else as_matrix(factors, "factors")
-    classes = _in_classes(factors)
+    classes = in_classes(factors)
     if metrics == "all":
         reasons = inapplicable(codes, classes, log_variance, groups)
         chosen = [name for name in METRICS if name not in reasons]
@@ -179,7 +179,7 @@ def evaluate(
     return scores
 
 
-def _in_classes(factors: np.ndarray | None) -> np.ndarray | None:
+def in_classes(factors: np.ndarray | None) -> np.ndarray | None:
     """Real-valued columns in 20 equal widths; the very same array where there are none."""
     if factors is None:
         return None

@@ -60,9 +60,10 @@ def learning_curve(settings: Sequence[Setting], quantity: str) -> Figure:
         colour, dash = line_style(position)
         for record in setting.records:
             values = np.asarray(record.history.get(quantity, ()), float)
-            if len(values) == 0:
+            logged = ~np.isnan(values)  # scores are logged now and then
+            if not logged.any():
                 continue
-            steps = record.history["step"]
+            steps, values = np.asarray(record.history["step"])[logged], values[logged]
             axes.plot(steps, values, color=colour, linestyle=dash, linewidth=0.9, alpha=0.85)
             if len(values) == 1:
                 axes.plot(steps, values, ".", color=colour)

@@ -13,9 +13,10 @@ from partita.studies.plan import MODELS_AT_ONCE, ensembles
 from partita.studies.run import Run
 from partita.studies.source import labels_of
 from partita.studies.store import Store
+from partita.studies.watching import watched_metrics
 from partita.training import Ensemble, History, interruptible
 from partita.training.device import worth_compiling
-from partita.training.fit import SECONDS_BETWEEN_CHECKPOINTS
+from partita.training.fit import NOTHING, SECONDS_BETWEEN_CHECKPOINTS, Watched
 from partita.training.labels import required_labels
 from partita.training.search import train_models
 
@@ -35,12 +36,15 @@ def train(
     device: torch.device,
     resume: bool = True,
     watch: Watch | None = None,
+    log_metrics: str | Sequence[str] = (),
     checkpoint_seconds: float = SECONDS_BETWEEN_CHECKPOINTS,
 ) -> list[Run]:
     """Trains what is not finished, as few ensembles as structure allows; returns the runs that diverged.
 
+    `log_metrics` are scores to log on the way (`studies.watching`); they are no part of what a run is.
     Raises Interrupted, with everything saved, when the process is asked to stop.
     """
+    watched = watched_metrics(log_metrics, dataset) if log_metrics else NOTHING
     store.check_writable()
     with _locked(store), interruptible() as stop:
         if not resume:
@@ -49,7 +53,7 @@ def train(
                 store.checkpoints([run]).clear()
         pending = [run for run in runs if store.result(run) is None]
         for together in _arranged(pending, store if resume else None, MODELS_AT_ONCE[device.type]):
-            _train_ensemble(together, dataset, store, device, resume, stop, watch, checkpoint_seconds)
+            _train_ensemble(together, dataset, store, device, resume, stop, watch, checkpoint_seconds, watched)
     return [run for run in runs if (store.result(run) or {}).get("status") == "diverged"]
 
 
@@ -71,6 +75,7 @@ def _train_ensemble(
     stop: Callable[[], bool],
     watch: Watch | None,
     checkpoint_seconds: float,
+    watched: Watched,
 ) -> None:
     steps = runs[0].steps
     checkpoints = store.checkpoints(runs)
@@ -116,6 +121,7 @@ def _train_ensemble(
         on_begin=begin,
         on_log=on_log,
         stop=stop,
+        watched=watched,
         seconds_between_checkpoints=checkpoint_seconds,
     )
     begin(trained.history)

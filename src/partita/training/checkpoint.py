@@ -53,7 +53,7 @@ class Checkpoints:
             except ValueError as error:
                 log.warning("%s; trying the one before it", error)
                 continue
-            history.restore(about["steps"], tensors.pop("history").numpy())
+            history.restore(about["steps"], tensors.pop("history").numpy(), about["names"])
             ensemble.load_state(tensors, about["step"])
             return True
         return False

@@ -3,6 +3,9 @@
 import logging
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
 
 from partita.training.checkpoint import Checkpoints
 from partita.training.ensemble import Ensemble
@@ -19,6 +22,26 @@ OnBegin = Callable[[History], None]
 OnLog = Callable[[Ensemble, History], None]
 
 
+@dataclass(frozen=True)
+class Watched:
+    """Numbers logged beside the quantities of the objective, at every tenth log point and the last.
+
+    `look(ensemble)` is (names, models). They change nothing of the training.
+    """
+
+    names: tuple[str, ...]
+    look: Callable[[Ensemble], np.ndarray]
+    every: int = 10
+
+    def at(self, ensemble: Ensemble, point: int, last: bool) -> np.ndarray:
+        if last or point % self.every == 0:
+            return self.look(ensemble)
+        return np.full((len(self.names), len(ensemble.seeds)), np.nan)
+
+
+NOTHING = Watched((), lambda ensemble: np.zeros((0, len(ensemble.seeds))))
+
+
 def fit(
     ensemble: Ensemble,
     steps: int,
@@ -26,6 +49,7 @@ def fit(
     log_every: int,
     checkpoints: Checkpoints | None = None,
     history: History | None = None,
+    watched: Watched = NOTHING,
     on_begin: OnBegin | None = None,
     on_log: OnLog | None = None,
     stop: Callable[[], bool] = lambda: False,
@@ -35,7 +59,7 @@ def fit(
 
     Raises Interrupted, with everything saved, when `stop` says so. Ends early when no run is finite any more.
     """
-    history = history or History(ensemble.quantity_names, len(ensemble.seeds))
+    history = history or History(ensemble.quantity_names, len(ensemble.seeds), watched.names)
     if checkpoints is not None:
         checkpoints.restore(ensemble, history)
     if on_begin is not None:
@@ -45,7 +69,9 @@ def fit(
         to_log = log_every - ensemble.step % log_every
         ensemble.advance(min(STRIDE, to_log, steps - ensemble.step))
         if ensemble.step % log_every == 0 or ensemble.step == steps:
-            history.append(ensemble.step, ensemble.read_quantities((ensemble.step - 1) % log_every + 1))
+            quantities = ensemble.read_quantities((ensemble.step - 1) % log_every + 1)
+            scores = watched.at(ensemble, len(history.steps) + 1, ensemble.step == steps)
+            history.append(ensemble.step, np.concatenate([quantities, scores]))
             if on_log is not None:
                 on_log(ensemble, history)
             if not history.finite().any():

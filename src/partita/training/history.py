@@ -1,11 +1,15 @@
 """What was logged: for every log point the mean of each quantity since the last one, for each run."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 
 class History:
-    def __init__(self, names: list[str], runs: int):
-        self.names, self.runs = names, runs
+    """`names` are the quantities of the objective, then the `watched` ones: looked at now and then, and NaN between."""
+
+    def __init__(self, names: Sequence[str], runs: int, watched: Sequence[str] = ()):
+        self.names, self.runs, self.watched = [*names, *watched], runs, list(watched)
         self.steps: list[int] = []
         self._rows: list[np.ndarray] = []
 
@@ -13,7 +17,12 @@ class History:
         self.steps.append(step)
         self._rows.append(np.asarray(values, np.float32))
 
-    def restore(self, steps: list[int], values: np.ndarray) -> None:
+    def restore(self, steps: list[int], values: np.ndarray, names: Sequence[str] | None = None) -> None:
+        """Where the log was kept under other `names`, what was not watched then is NaN."""
+        if names is not None and list(names) != self.names:
+            unknown = np.full_like(values[:, :1], np.nan)
+            values = np.concatenate([values, unknown], 1)
+            values = values[:, [list(names).index(name) if name in names else -1 for name in self.names]]
         self.steps, self._rows = list(steps), list(values)
 
     def values(self) -> np.ndarray:
@@ -26,7 +35,7 @@ class History:
 
     def only(self, runs: list[int]) -> "History":
         """The same log with these runs alone."""
-        chosen = History(self.names, len(runs))
+        chosen = History(self._judged(self.names), len(runs), self.watched)
         chosen.restore(self.steps, np.asarray(self.values()[..., runs]))
         return chosen
 
@@ -37,9 +46,15 @@ class History:
 
     def finite(self) -> np.ndarray:
         """Which runs were finite at the last log point; a run that is not never becomes so again."""
-        return np.asarray(np.isfinite(self._rows[-1]).all(axis=0)) if self._rows else np.ones(self.runs, bool)
+        if not self._rows:
+            return np.ones(self.runs, bool)
+        return np.asarray(np.isfinite(self._judged(self._rows[-1])).all(axis=0))
 
     def diverged(self, run: int) -> int | None:
         """The first log point at which the run was no longer finite."""
-        bad = ~np.isfinite(self.values()[..., run]).all(1)
-        return self.steps[int(bad.argmax())] if bad.any() else None
+        bad = [not np.isfinite(self._judged(row[:, run])).all() for row in self._rows]
+        return self.steps[bad.index(True)] if any(bad) else None
+
+    def _judged(self, quantities):
+        """Those that decide whether a run is finite: a score may be infinite where training is well."""
+        return quantities[: len(self.names) - len(self.watched)]
