@@ -24,6 +24,12 @@ def infogan(
     drawn beside them (0: none), and `noise` numbers from N(0, 1). There is no likelihood, hence no ELBO. The paper's
     setting: network="infogan" on 28 x 28 images, likelihood="bernoulli" (pixels in [0, 1]), learning_rate=2e-4, batches
     of 128.
+
+    Use it where sharp samples matter more than a likelihood, and to see a category emerge beside continuous
+    codes. It cannot reconstruct, has no ELBO, and may fall into a game that nobody wins: look at the samples.
+
+    Defaults: lambda_code 0.1, lambda_category 1, ten categories, 62 numbers of noise, 2 codes are the paper's
+    for MNIST.
     """
     nonnegative(lambda_code=lambda_code, lambda_category=lambda_category)
     learning_rate = architecture.pop("learning_rate", 2e-4)

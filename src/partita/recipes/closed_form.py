@@ -30,6 +30,11 @@ def pca(*, latents: int = 6, **architecture) -> Recipe:
     """Probabilistic PCA (Tipping and Bishop 1999): the linear Gaussian VAE at its optimum, in closed form.
 
     The ELBO is then the log-likelihood itself. Network and likelihood are always linear and Gaussian.
+
+    Use it first: what a linear map with no idea of independence already explains. It cannot choose axes beyond
+    variance: latents of equal variance are rotated at will.
+
+    Defaults: none.
     """
     return _linear("pca", solve_pca, latents, architecture)
 
@@ -38,6 +43,11 @@ def ica(*, latents: int = 6, **architecture) -> Recipe:
     """Linear ICA: FastICA (Hyvarinen 1999; log cosh) on the leading principal components, sources of unit variance.
 
     Network and likelihood are always linear and Gaussian; the ELBO takes a Gaussian prior, which ICA does not mean.
+
+    Use it second: on the linear data set `groups` its sources, grouped, reach a latent R2 of 0.98. It cannot
+    undo a nonlinear mixing.
+
+    Defaults: log cosh and 1000 iterations, the common ones.
     """
     return _linear("ica", solve_ica, latents, architecture)
 
@@ -48,6 +58,10 @@ def ae_ica(*, weight_decay: float = 1e-3, latents: int = 6, **architecture) -> R
     Trained without noise and without a KL. Then the codes are made independent and of unit variance by an invertible
     linear map, which goes into the encoder's last layer and out of the decoder's first: reconstructions stay as they
     were. The ELBO of such a model is no bound that was asked for; `kl` and `elbo` are only for comparison.
+
+    Use it beside every other method: it costs one autoencoder. It cannot bend: independence is sought by a linear map of the codes alone.
+
+    Defaults: weight_decay 1e-3 is ours.
     """
     nonnegative(weight_decay=weight_decay)
     _diagonal("ae_ica", architecture)

@@ -22,6 +22,12 @@ def beta_tcvae(
     `beta` is the **total** weight on TC: 1 is the VAE. The KL is in closed form, TC from the sample by the estimator
     `by`. With a posterior that is not diagonal, `tc_density="factorised"` takes TC from the product of single-latent
     densities, as code does that was written for diagonal ones; "exact" is the joint density.
+
+    Use it when every latent is to be independent of every other, and as the baseline of every method with
+    groups. It cannot respect groups: what belongs together but depends on each other is pulled apart. Choose
+    groups of its latents afterwards with `structure.discover_groups` or `best_grouping`.
+
+    Defaults: beta 6 is the public code's for dSprites.
     """
     nonnegative(beta=beta)
     groups = as_groups(None, latents)
@@ -41,6 +47,11 @@ def hfvae(
     """HFVAE (Esmaeili et al. 2019): weights alpha on mutual information, beta between groups, gamma within groups.
 
     All three are **total** weights: (1, 1, 1) is the VAE. The KL is in closed form, the parts from the sample by `by`.
+
+    Use it when dependence between groups and inside groups should be weighed apart. It cannot find the groups:
+    they are given, and with a random start it has the local optima of PDisVAE.
+
+    Defaults: beta 5 between groups matches PDisVAE's extra weight 4; alpha and gamma 1 are the ELBO's own.
     """
     nonnegative(alpha=alpha, beta=beta, gamma=gamma)
     weights = {"mi": alpha - 1, "pc": beta - 1, "within_tc": gamma - 1}
@@ -62,6 +73,12 @@ def pdisvae(
 
     `groups="auto"` finds number and sizes of the groups, too: after half of the steps with every latent alone, latents
     that `structure.discover_groups` shows to be dependent are merged, and training goes on with these groups.
+
+    Use it when some factors belong together: a place of two coordinates, a colour, a pose. It cannot tell which
+    of several flexible encodings is meant: with a nonlinear encoder dependent coordinates can be bent until
+    they are independent, so look at the alignment of several seeds.
+
+    Defaults: beta 4 and fixed groups are the paper's; restarts are ours.
     """
     nonnegative(beta=beta)
     at_least_one(restarts=restarts)
@@ -95,6 +112,12 @@ def beta_stcvae(
     `beta` is the **total** weight on PC. The within-group TC, which the ELBO penalises with weight 1, is added back,
     so beta = 1 is not the VAE unless grouping = 1. The last group is smaller when `grouping` does not divide the
     number of latents. The KL is in closed form, PC and within-group TC from the sample by `by`.
+
+    Use it to ask how much grouping the data want: sweep `grouping` at a fixed number of latents and look at the
+    ELBO (`structure` has the V-shaped analysis). It cannot take groups of different sizes, except a smaller
+    last one.
+
+    Defaults: grouping 2 is ours; beta 6 as for beta_tcvae.
     """
     nonnegative(beta=beta)
     if not 1 <= grouping <= latents:

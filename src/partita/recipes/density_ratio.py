@@ -23,6 +23,11 @@ def factor_vae(
 
     `gamma` is the **extra** weight: 0 is the VAE, with the discriminator as an onlooker that estimates TC. KL in closed
     form, TC from samples alone: any posterior will do.
+
+    Use it where minibatch weights are not to be trusted, or with a posterior that has no density of its own. It
+    cannot give a TC that is better than its discriminator, which lags behind the codes and sees them in samples.
+
+    Defaults: gamma 10, width 1000, depth 6 are the paper's; the learning rate is the model's.
     """
     nonnegative(gamma=gamma)
     return _with_discriminator({"ratio": gamma}, (), groups, width, depth, latents, architecture)
@@ -43,6 +48,11 @@ def rtc_vae(
     `beta` is the **extra** weight on TC; `eta` is max(10, beta) unless given. With beta = 0 no posterior variance ends
     above 1 / (1 + 2 eta); with a TC penalty that holds roughly. A latent costs log(1 + 2 eta) / 2 nats whether it is
     used or not, so none shuts down. eta = 0 is FactorVAE.
+
+    Use it when codes will be taken as posterior means: it narrows the gap between their TC and that of the
+    samples. It cannot shut latents down: all of them stay in use, needed or not.
+
+    Defaults: beta 10 is ours, eta max(10, beta) the paper's; width 1000 and depth 6 as in FactorVAE.
     """
     nonnegative(beta=beta)
     eta = max(10.0, beta) if eta is None else eta

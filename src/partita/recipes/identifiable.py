@@ -35,6 +35,11 @@ def full_vae(*, beta: float = 1.0, gamma_sup: float = 64.0, latents: int = 6, **
     `beta` is the **total** weight on the KL. Labels come first: latent j is tied to label j, latents beyond them are
     free. Rows without labels count in the ELBO alone. `gamma_sup` = 0 is the beta-VAE; the paper's strengths are for
     sums over batches of 64, so its 1 is our 64. KL in closed form.
+
+    Use it when labels name the factors and each should have its own latent. It cannot use more labels than
+    latents, and says nothing about factors without a label.
+
+    Defaults: gamma_sup 64 is the paper's 1 in our units (a mean, not a sum over a batch of 64).
     """
     nonnegative(beta=beta, gamma_sup=gamma_sup)
     labels = architecture.get("labels", 0)
@@ -57,6 +62,12 @@ def ivae(
 
     `beta` is the **total** weight on the KL. Prior mean and variance both depend on u. `prior_width`, `prior_depth`:
     its hidden layers. KL in closed form.
+
+    Use it with labels that change the distribution of the latents (conditions, sessions, classes): then the
+    latents are identifiable up to simple maps. It cannot encode a new row without labels except by guessing
+    them first, and too few distinct labels identify nothing.
+
+    Defaults: beta 1, width 1000 and depth 3 from spec 004, after the paper's release.
     """
     nonnegative(beta=beta)
     recipe = _with_prior(
@@ -82,6 +93,11 @@ def idvae(
     `beta` is the **total** weight on the KL to that prior. `conditional_prior="isolated"`: the KL moves encoder and
     decoder, never the prior; "joint" lets it move the prior too. `u_decoder_var` is the variance of p(u|z): labels of a
     variance below it are ignored and the prior collapses to N(0, I), which is warned of. KL in closed form.
+
+    Use it as ivae when the prior should follow the labels and not the encoder. It cannot use labels that hardly
+    vary: below `u_decoder_var` they count as noise.
+
+    Defaults: u_decoder_var 0.01, width 1000, depth 3 and the isolated prior are the paper's.
     """
     recipe = _idvae(beta, u_decoder_var, (prior_width, prior_depth), latents, architecture)
     model, prior = recipe.players
@@ -108,6 +124,11 @@ def ss_ivae(
     `beta` is the **total** weight on the KL, `alpha` that of log q(u|x) over labelled rows (the paper's release: 0.1 on
     another loss). A priori labels are taken to be uniform. Any share of rows may be labelled. KL in closed form, the
     expectation over q(u|x) from one draw.
+
+    Use it when only some rows have labels; NaN marks the others. It cannot rescue a handful of labels: what
+    q(u|x) guesses wrong goes into the prior.
+
+    Defaults: alpha 1 is the bound's own; the paper's release has 0.1 on another loss.
     """
     recipe = ivae(beta=beta, prior_width=prior_width, prior_depth=prior_depth, latents=latents, **architecture)
     return _semi_supervised(recipe, recipe.players[0], (), alpha)
@@ -129,6 +150,11 @@ def ss_idvae(
     `beta` is the **total** weight on the KL, `alpha` that of log q(u|x) over labelled rows (the paper's release: 0.1 on
     another loss); `u_decoder_var` as in idvae. Any share of rows may be labelled. KL in closed form, the expectation
     over q(u|x) from one draw.
+
+    Use it when only some rows have labels and the prior should follow them alone. It cannot rescue a handful of
+    labels: what q(u|x) guesses wrong goes into the prior.
+
+    Defaults: as for ss_ivae and idvae.
     """
     recipe = _idvae(beta, u_decoder_var, (prior_width, prior_depth), latents, architecture)
     model, prior = recipe.players

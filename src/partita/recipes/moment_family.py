@@ -11,6 +11,11 @@ def dip_vae_i(*, lambda_od: float = 10.0, lambda_d: float | None = None, latents
     covariance of the posterior means over the batch.
 
     `lambda_d` is 10 lambda_od unless given. (0, 0) is the VAE. KL in closed form.
+
+    Use it as the cheapest penalty: two moments of the means, no density. It cannot see dependence beyond
+    correlation: a ring passes for independent.
+
+    Defaults: lambda_od 10 is ours, lambda_d = 10 lambda_od its paper's.
     """
     return _moments(covariance_of_means, lambda_od, lambda_d, 10, latents, architecture)
 
@@ -20,6 +25,11 @@ def dip_vae_ii(*, lambda_od: float = 10.0, lambda_d: float | None = None, latent
     posterior covariance.
 
     `lambda_d` is lambda_od unless given. (0, 0) is the VAE. KL in closed form.
+
+    Use it as DIP-VAE-I when the samples, not the means, are to have covariance I. It cannot see dependence
+    beyond correlation: a ring passes for independent.
+
+    Defaults: lambda_od 10 is ours, lambda_d = lambda_od its paper's.
     """
     return _moments(covariance_of_samples, lambda_od, lambda_d, 1, latents, architecture)
 

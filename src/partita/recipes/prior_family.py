@@ -16,6 +16,11 @@ def ica_vae(*, prior: str = "logistic", latents: int = 6, **architecture) -> Rec
     ("logcosh") prior, so that the axes mean something (the PDisVAE paper's ICA).
 
     `prior` is "logistic", "laplace", "student" or "student:3"; "normal" is the VAE. **KL from the sample.**
+
+    Use it for sources that are independent and peaked or heavy-tailed, as in linear ICA, with any network. It
+    cannot find sources that are nearly Gaussian, or keep dependent ones together.
+
+    Defaults: the logistic prior is the PDisVAE paper's ICA.
     """
     return vae(prior=prior, latents=latents, **architecture)
 
@@ -36,6 +41,11 @@ def isa_vae(
     `scale` is s; unless given, every latent has variance 1. `exponents="learned"` learns p0 and one pg a group from the
     given start. The defaults are those of the public code, and nearly Gaussian: p0=1, pg=2 is a prior with a will.
     p0 = pg = 2 is the VAE. **KL from the sample.**
+
+    Use it when groups should be rotation-free inside and independent outside, by the prior alone. It cannot
+    insist: a prior is one voice against the likelihood, and its default exponents are nearly Gaussian.
+
+    Defaults: p0 2 and pg 2.1 are those of the public code.
     """
     positive(p0=p0, pg=pg)
     if scale is not None:
