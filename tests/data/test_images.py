@@ -1,3 +1,5 @@
+import os
+
 import numpy as np
 import pytest
 from PIL import Image, ImageDraw
@@ -118,3 +120,17 @@ def test_colour_tiff_and_pages_that_differ(tmp_path):
     (tmp_path / "e.tif").write_bytes((tmp_path / "c.tiff").read_bytes()[:100])
     with pytest.raises(ValueError, match="e.tif"):
         load(tmp_path / "e.tif")
+
+
+def test_a_damaged_stack_is_refused_in_one_line(tmp_path, capfd):
+    """libtiff's own complaints do not reach the terminal, and what is printed afterwards does."""
+    pages = [Image.fromarray(page) for page in np.random.default_rng(0).integers(0, 256, (3, 40, 40), np.uint8)]
+    pages[0].save(tmp_path / "stack.tif", save_all=True, append_images=pages[1:], compression="tiff_adobe_deflate")
+    content = bytearray((tmp_path / "stack.tif").read_bytes())
+    content[200:400] = bytes(200)
+    (tmp_path / "stack.tif").write_bytes(content)
+    with pytest.raises((ValueError, OSError), match="stack.tif"):
+        load(tmp_path / "stack.tif")
+    assert capfd.readouterr().err == ""
+    os.write(2, b"still here")
+    assert capfd.readouterr().err == "still here"

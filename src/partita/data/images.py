@@ -1,5 +1,7 @@
 """Image files: single images brought to one size, folders of them, and stacks in TIFF files."""
 
+import os
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -140,12 +142,26 @@ def load_tiff(path: Path, *, samples: str | None = None, labels: Any = None, sca
     )
 
 
+@contextmanager
+def _decoder_silenced() -> Iterator[None]:
+    """libtiff writes its own complaints to the terminal; a damaged file gets one line, which is ours."""
+    sys.stderr.flush()
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
+
+
 def read_tiff(path: Path) -> np.ndarray:
     """All pages, (pages, height, width) or (pages, height, width, channels), in the type they are stored in."""
     from PIL import Image
 
     path = existing_file(path)
-    with reading(path), Image.open(path, formats=("TIFF",)) as image:
+    with reading(path), _decoder_silenced(), Image.open(path, formats=("TIFF",)) as image:
         pages: list[np.ndarray] = []
         seen = 0
         while True:
