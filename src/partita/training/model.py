@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 
 import numpy as np
 import torch
@@ -12,6 +13,7 @@ from partita.recipes import Ramp, Recipe
 from partita.trace import Batch, Dream, WakeWithLabels
 
 ROWS_A_PASS = 4096
+NUMBERS_A_PASS = 1 << 19  # on a CPU, where images are encoded almost three times faster while they fit into its cache
 
 
 @dataclass(frozen=True)
@@ -99,11 +101,17 @@ class Model:
         scale = self.x_scale if scale is None else scale
         pieces = []
         with torch.no_grad():
-            for start in range(0, len(x), ROWS_A_PASS):
-                part = slice(start, start + ROWS_A_PASS)
+            rows = self._rows_a_pass(x.shape)
+            for start in range(0, len(x), rows):
+                part = slice(start, start + rows)
                 beside = None if u is None else self._tensor(u[part])
                 pieces.append([piece.cpu().numpy() for piece in compute(self._tensor(x[part]) * scale, beside)])
         return tuple(np.concatenate(column) for column in zip(*pieces))
+
+    def _rows_a_pass(self, shape: tuple[int, ...]) -> int:
+        if torch.device(self.device).type != "cpu":
+            return ROWS_A_PASS
+        return max(1, min(ROWS_A_PASS, NUMBERS_A_PASS // max(1, prod(shape[1:]))))
 
     def _noise(self, rows: int, columns: int, generator: torch.Generator) -> Tensor:
         return torch.randn(rows, columns, generator=generator, device=self.device, dtype=self.dtype)
