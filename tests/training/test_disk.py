@@ -96,3 +96,17 @@ def test_a_row_that_is_not_finite_is_named(x):
     runs = Ensemble([recipe], [0], on_disk(x), batch_size=20, device=CPU)
     with pytest.raises(ValueError, match="row 17 of the data on disk holds NaN"):
         runs.advance(10)
+
+
+@pytest.mark.gpu
+def test_on_a_gpu_too():
+    """Steps of streamed rows are taken one by one, steps of held rows as a graph: the same numbers to rounding."""
+    x = images(200)
+    recipe = RECIPES["beta_tcvae"](latents=3, shape=(1, 4, 4), network="mlp", hidden=(16,), likelihood="gaussian")
+    settings = {"x_scale": 1 / 255, "batch_size": 16, "device": torch.device("cuda")}
+    held, streamed = (Ensemble([recipe] * 2, [3, 4], source, **settings) for source in (x, on_disk(x)))
+    for count in (10, 10, 3):
+        held.advance(count)
+        streamed.advance(count)
+    for name, tensor in held.model(1).items():
+        torch.testing.assert_close(tensor, streamed.model(1)[name], rtol=1e-3, atol=1e-5)
