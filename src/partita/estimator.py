@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from partita.data.nearest import nearest
-from partita.recipes import RECIPES, Recipe
+from partita.recipes import RECIPES, Recipe, build
 from partita.recipes.equation import keywords
 from partita.training import Ensemble, History, Model
 from partita.training.defaults import choose_likelihood, choose_network
@@ -221,8 +221,8 @@ class Disentangler(TransformerMixin, BaseEstimator):
             raise ValueError(f"{self.method} has no groups; use pdisvae or hfvae, or groups=None")
         if "restarts" in known:
             options.setdefault("restarts", 1 if isinstance(self.groups, str) else RESTARTS)
-        return RECIPES[self.method](
-            **options, latents=self.latents, network=network, likelihood=likelihood, shape=shape,
+        return build(
+            self.method, **options, latents=self.latents, network=network, likelihood=likelihood, shape=shape,
             labels=0 if self.label_scale_ is None else len(self.label_scale_.offset),
             learning_rate=self.learning_rate,
         )  # fmt: skip

@@ -12,6 +12,8 @@ from partita.distributions import DiagonalNormal
 from partita.distributions.conditional import ConditionalNormal, LogitNormal
 from partita.trace import Batch, Trace
 
+LEAST_VARIANCE = 1e-12  # a batch may show no labels, or equal ones: no link then
+
 
 def conditional_kl(trace: Trace) -> dict[str, Tensor]:
     """conditional_kl = E KL(q(z|x,u) || p(z|u)), in closed form (eq. 10)."""
@@ -45,6 +47,24 @@ def supervised(trace: Trace) -> dict[str, Tensor]:
     assert u is not None
     each = binary_cross_entropy_with_logits(trace.q.mean[..., : u.shape[-1]], u, reduction="none").sum(-1)
     return {"supervised": (shown(trace.batch) * each).mean()}
+
+
+def disintegration(trace: Trace) -> dict[str, Tensor]:
+    """disintegration = sum_j [sum_i r_ij^2 - max_i r_ij^2], r_ij the correlation of the mean of latent i with label j
+    over the rows that show their labels: what latents other than its best one know of each factor, linearly.
+
+    The RTC-VAE paper proposes to penalise the number of latents linked to a factor (spec 002, section 2.5) and leaves
+    the link open; this one is smooth, bounded, and blind to links that are not linear.
+    """
+    u = trace.batch.u
+    assert u is not None
+    rows = shown(trace.batch)
+    share = (rows / rows.sum().clamp(min=1)).unsqueeze(-1)
+    codes, labels = (t - (share * t).sum(-2, keepdim=True) for t in (trace.q.mean, u))
+    covariance = codes.mT @ (share * labels)
+    variances = (share * codes.square()).sum(-2).unsqueeze(-1) * (share * labels.square()).sum(-2)
+    link = covariance.square() / variances.clamp(min=LEAST_VARIANCE)
+    return {"disintegration": (link.sum(-2) - link.amax(-2)).sum(-1)}
 
 
 def predictor_nll(trace: Trace) -> dict[str, Tensor]:

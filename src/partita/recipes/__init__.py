@@ -8,7 +8,7 @@ from partita.recipes.elbo_family import annealed_vae, beta_vae, vae
 from partita.recipes.identifiable import full_vae, idvae, ivae, ss_idvae, ss_ivae
 from partita.recipes.moment_family import dip_vae_i, dip_vae_ii
 from partita.recipes.prior_family import ica_vae, isa_vae
-from partita.recipes.recipe import Adam, Player, Ramp, Recipe
+from partita.recipes.recipe import Adam, Player, Ramp, Recipe, with_disintegration
 
 RECIPES = {
     "vae": vae,
@@ -35,4 +35,10 @@ RECIPES = {
     "ae_ica": ae_ica,
 }
 
-__all__ = ["RECIPES", "Adam", "Player", "Ramp", "Recipe"]
+
+def build(method: str, *, disintegration: float = 0.0, **options) -> Recipe:
+    """The recipe of a method of RECIPES, with what may be added to any of them."""
+    return with_disintegration(RECIPES[method](**options), disintegration)
+
+
+__all__ = ["RECIPES", "Adam", "Player", "Ramp", "Recipe", "build", "with_disintegration"]

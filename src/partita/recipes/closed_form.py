@@ -59,7 +59,8 @@ def ae_ica(*, weight_decay: float = 1e-3, latents: int = 6, **architecture) -> R
     linear map, which goes into the encoder's last layer and out of the decoder's first: reconstructions stay as they
     were. The ELBO of such a model is no bound that was asked for; `kl` and `elbo` are only for comparison.
 
-    Use it beside every other method: it costs one autoencoder. It cannot bend: independence is sought by a linear map of the codes alone.
+    Use it beside every other method: it costs one autoencoder. It cannot bend: independence is sought by a
+    linear map of the codes alone.
 
     Defaults: weight_decay 1e-3 is ours.
     """

@@ -7,6 +7,7 @@ from partita.networks import Architecture
 from partita.recipes.recipe import Ramp
 
 POSTERIOR_KEYWORDS = ("posterior", "rho")
+ADDED = {"disintegration": inspect.Parameter("disintegration", inspect.Parameter.KEYWORD_ONLY, default=0.0)}
 
 QUANTITIES = {
     "recon": "-E[log p(x|z)]",
@@ -28,6 +29,7 @@ QUANTITIES = {
     "label_entropy": "H(q(u|x))",
     "mean_recon": "-log p(x|mean)",
     "weight_norm": "||W||^2",
+    "disintegration": "sum_j [sum_i r_ij^2 - max_i r_ij^2]",
     "persuasion": "-log D(G(z))",
     "criticism": "-log D(x) - log(1 - D(G(z)))",
     "code_nll": "-log Q(z|G(z))",
@@ -51,10 +53,11 @@ class Symbol:
 
 
 def keywords(method) -> dict[str, inspect.Parameter]:
-    """The method's keywords, its configuration and its command-line flags: its own, and the posterior families that
-    every method takes which hands keywords on to its architecture."""
+    """The method's keywords, its configuration and its command-line flags: its own, the posterior families that every
+    method takes which hands keywords on to its architecture, and the penalties that any method takes (`build`)."""
     parameters = inspect.signature(method).parameters
     own = {name: p for name, p in parameters.items() if p.kind is inspect.Parameter.KEYWORD_ONLY}
+    own |= {name: ADDED[name] for name in ADDED if name not in own}
     if not any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values()):
         return own
     house = inspect.signature(Architecture).parameters
@@ -63,7 +66,7 @@ def keywords(method) -> dict[str, inspect.Parameter]:
 
 def weight_names(method) -> list[str]:
     """The keywords that are numbers of the objective, and may differ inside one ensemble."""
-    names = [name for name in keywords(method) if name not in POSTERIOR_KEYWORDS]
+    names = [name for name in keywords(method) if name not in POSTERIOR_KEYWORDS and name not in ADDED]
     own = inspect.signature(method).parameters
     return [name for name in names if isinstance(own[name].default, float) or own[name].annotation == float | None]
 

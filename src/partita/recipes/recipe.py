@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
 
 from torch import Tensor, nn
 
 from partita.distributions import Groups, parse_prior
 from partita.measures.elbo import conditional_tc
+from partita.measures.labels import disintegration
 from partita.networks import Architecture, Decoder, Encoder, Factory
 from partita.trace import Dream, Trace, Wake, WakeWithLabels, wake
 
@@ -123,6 +124,27 @@ def one_player(
         groups=groups,
         knobs=knobs or {},
         trace=Wake(parse_prior(prior)),
+    )
+
+
+def with_disintegration(recipe: Recipe, weight: Value) -> Recipe:
+    """The recipe whose first player also minimises `weight` times `measures.labels.disintegration`, from the rows that
+    have labels: a factor is to live in one latent. Any method takes it that has a player."""
+    nonnegative(disintegration=weight)
+    if isinstance(weight, Real) and weight == 0:
+        return recipe
+    if not recipe.players:
+        raise ValueError("disintegration is a penalty on training, and this method is solved in closed form")
+    model, *others = recipe.players
+    weights = {**model.weights, "disintegration": weight}
+    model = replace(model, measures=(*model.measures, disintegration), weights=weights)
+    grouped = recipe.grouped
+    return replace(
+        recipe,
+        players=(model, *others),
+        labels="some" if recipe.labels == "none" else recipe.labels,
+        warm=None if recipe.warm is None else with_disintegration(recipe.warm, weight),
+        grouped=None if grouped is None else lambda groups: with_disintegration(grouped(groups), weight),
     )
 
 

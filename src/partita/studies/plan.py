@@ -80,13 +80,13 @@ def _as_methods_need(runs: Sequence[Run], dataset: Dataset) -> list[Run]:
     """Methods with labels are told how many there are; methods in closed form take one step, whatever was asked."""
     changes: dict[str, dict[str, Any]] = {}
     for run in runs:
-        if run.method not in changes:
+        if run.setting not in changes:
             recipe = run.recipe
             labels = required_labels(recipe, run.method, labels_of(dataset), dataset.size, dataset.labelled)
-            changes[run.method] = {} if recipe.players else {"steps": 1}
+            changes[run.setting] = {} if recipe.players else {"steps": 1}
             if labels is not None:
-                changes[run.method]["architecture"] = {**run.architecture, "labels": labels.u.shape[1]}
-    return [replace(run, **changes[run.method]) for run in runs]
+                changes[run.setting]["architecture"] = {**run.architecture, "labels": labels.u.shape[1]}
+    return [replace(run, **changes[run.setting]) for run in runs]
 
 
 def ensembles(runs: Sequence[Run], at_once: int) -> list[list[Run]]:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from partita.data.nearest import nearest
-from partita.recipes import RECIPES, Recipe
+from partita.recipes import RECIPES, Recipe, build
 from partita.recipes.equation import keywords
 
 
@@ -40,7 +40,7 @@ class Run:
             options["groups"] = _tuples(options["groups"])
         house = dict(self.architecture)
         house["shape"], house["hidden"] = tuple(house["shape"]), tuple(house["hidden"])
-        return RECIPES[self.method](**options, **house, learning_rate=self.learning_rate)
+        return build(self.method, **options, **house, learning_rate=self.learning_rate)
 
     @property
     def id(self) -> str:
