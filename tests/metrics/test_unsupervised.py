@@ -141,3 +141,13 @@ def test_evaluate_adds_posterior_scores():
     codes = labels + 0.1 * rng.standard_normal((200, 2))
     names = set(m.evaluate(codes, None, log_variance=np.full((200, 2), -3.0)))
     assert names == {"gaussian_tc", "wasserstein_correlation", "exact_tc", "monte_carlo_tc", "latent_activity"}
+
+
+@pytest.mark.parametrize(("metric", "n"), [(m.exact_tc, 300), (m.monte_carlo_tc, 64)])
+def test_scores_of_posteriors_have_intervals_too(metric, n):
+    rng = np.random.default_rng(7)
+    mean, log_variance = rng.standard_normal((300, 2)), np.full((300, 2), -1.0)
+    score = metric(mean, log_variance, interval=0.9, draws=0)
+    assert score.interval[0] < score.value < score.interval[1]
+    assert score.settings["level"] == 0.9
+    assert score.n == n

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -13,7 +14,7 @@ from partita.measures.arrays import as_matrix
 from partita.measures.mixture import one_draw
 from partita.metrics.factorisation import against_null
 from partita.metrics.inputs import check_protocol
-from partita.metrics.score import Parts, Score, scored
+from partita.metrics.score import Parts, Score, half_samples, scored, spread
 
 
 def _posteriors(mean: Any, log_variance: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -31,6 +32,8 @@ def exact_tc(
     seed: int = 0,
     groups: Sequence | None = None,
     draws: int = 3,
+    interval: float | None = None,
+    resamples: int = 20,
 ) -> Score:
     """TC of the aggregated posterior, the mixture of all n given posteriors, one draw z from each; nats.
 
@@ -40,20 +43,33 @@ def exact_tc(
     """
     check_protocol(protocol, ("mixture-of-all-rows",), "exact_tc")
     mean, log_variance = _posteriors(mean, log_variance)
+    value, parts = _exact_tc(mean, log_variance, groups, draws, seed)
+    settings = {"estimator": "exact mixture", "null_draws": draws}
+    around = partial(_exact_tc, groups=groups, draws=0, seed=seed)
+    return _with_interval(value, parts, around, (mean, log_variance), protocol, settings, interval, resamples, seed)
+
+
+def _exact_tc(
+    mean: np.ndarray, log_variance: np.ndarray, groups: Sequence | None, draws: int, seed: int
+) -> tuple[float, Parts]:
     z = one_draw(mean, log_variance, seed)
     found = correlation(z, mean, log_variance, groups=groups)
     value = found.tc if groups is None else found.pc
-    parts: Parts = {
-        "tc": found.tc,
-        "pc": found.pc,
-        "mi": found.mi,
-        "within_tc": found.within_tc,
-        "dim_kl": found.dim_kl,
-    }
+    parts: Parts = {name: getattr(found, name) for name in ("tc", "pc", "mi", "within_tc", "dim_kl")}
     if draws > 0:
         null = null_correlation(z, mean, log_variance, groups=groups, draws=draws, seed=seed)
         parts |= against_null(value, null.values["tc" if groups is None else "pc"].tolist())
-    return Score(float(value), parts, protocol, len(mean), None, {"estimator": "exact mixture", "null_draws": draws})
+    return float(value), parts
+
+
+def _with_interval(value, parts, compute, arrays, protocol, settings, interval, resamples, seed) -> Score:
+    """The Score, with an interval from half-samples of the rows where a level is asked for; they need no null."""
+    low_high = None
+    if interval is not None:
+        draws = [compute(*halves)[0] for halves in half_samples(arrays, resamples, seed)]
+        low_high = spread(value, draws, interval)
+        settings = {**settings, "resamples": resamples, "level": interval}
+    return Score(value, parts, protocol, len(arrays[0]), low_high, settings)
 
 
 def monte_carlo_tc(
@@ -66,6 +82,8 @@ def monte_carlo_tc(
     components: int = 64,
     draws_each: int = 30,
     draws: int = 10,
+    interval: float | None = None,
+    resamples: int = 20,
 ) -> Score:
     """TC of a mixture of `components` random posteriors by `draws_each` draws from each, as papers log it; nats.
 
@@ -75,6 +93,24 @@ def monte_carlo_tc(
     """
     check_protocol(protocol, ("mixture-of-64",), "monte_carlo_tc")
     mean, log_variance = _posteriors(mean, log_variance)
+    compute = partial(_monte_carlo_tc, groups=groups, components=components, draws_each=draws_each, seed=seed)
+    value, parts = compute(mean, log_variance, draws=draws)
+    used = min(components, len(mean))
+    settings = {"components": used, "draws_each": draws_each, "null_draws": draws}
+    around = partial(compute, draws=0)
+    score = _with_interval(value, parts, around, (mean, log_variance), protocol, settings, interval, resamples, seed)
+    return replace(score, n=used)
+
+
+def _monte_carlo_tc(
+    mean: np.ndarray,
+    log_variance: np.ndarray,
+    groups: Sequence | None,
+    components: int,
+    draws_each: int,
+    seed: int,
+    draws: int,
+) -> tuple[float, Parts]:
     blocks = as_groups(groups, mean.shape[1])
     rng = np.random.default_rng(seed)
     rows = rng.permutation(len(mean))[:components]
@@ -87,9 +123,7 @@ def monte_carlo_tc(
         for block, (m, lv) in zip(blocks, shuffled):
             mu[:, list(block)], log_var[:, list(block)] = m, lv
         null.append(_mixture_tc(mu, log_var, blocks, draws_each, rng))
-    parts = against_null(value, null) if null else {}
-    settings = {"components": len(rows), "draws_each": draws_each, "null_draws": draws}
-    return Score(value, parts, protocol, len(rows), None, settings)
+    return value, against_null(value, null) if null else {}
 
 
 def _shuffle_rows(arrays: tuple[np.ndarray, np.ndarray], block: tuple[int, ...], rng: np.random.Generator):

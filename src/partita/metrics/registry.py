@@ -221,7 +221,7 @@ def _needing(what: str) -> list[str]:
 def _score(name, codes, factors, log_variance, seed, protocol, groups, factor_groups, interval) -> Score:
     metric = METRICS[name]
     options: dict[str, Any] = {"seed": seed}
-    if interval is not None and name not in ("exact_tc", "monte_carlo_tc"):
+    if interval is not None:
         options["interval"] = interval
     if protocol in metric.protocols:
         options["protocol"] = protocol

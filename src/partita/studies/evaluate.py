@@ -13,6 +13,7 @@ from partita.distributions import Groups, as_groups
 from partita.measures.correlation import correlation, null_correlation
 from partita.measures.regrouping import regroup
 from partita.studies.run import Run
+from partita.studies.scoring import agreement, scored
 from partita.studies.source import labels_of
 from partita.studies.store import Store
 from partita.training import Model
@@ -28,6 +29,8 @@ def evaluate_run(
     store: Store, run: Run, dataset: Dataset, metrics: str | Sequence[str] = "mig", device: torch.device | None = None
 ) -> dict[str, Any]:
     """Reconstruction, ELBO, PC and TC with null; where the truth is known alignment and metrics. Kept in the store.
+
+    `metrics` that the data do not allow are left out; "all" adds what the latent space turned into (`structure`).
 
     Where the encoder takes labels, it is given those that the model's own predictor finds in x, and `with_u` has the
     scores of codes made from the true labels, as in the IDVAE paper.
@@ -50,6 +53,19 @@ def evaluate_run(
     return scores
 
 
+def evaluate_agreement(
+    store: Store, runs: Sequence[Run], dataset: Dataset, device: torch.device | None = None
+) -> dict[str, Any] | None:
+    """How far runs of one setting agree on their latents (UDR); None of a single run. Kept beside each run's scores."""
+    if len(runs) < 2:
+        return None
+    x = dataset.x[_rows(dataset.size, ROWS_SCORED)]
+    found = agreement([store.model(run, dataset.x_scale, device).posterior(x) for run in runs]).as_dict()
+    for run in runs:
+        store.save_scores(run, (store.scores(run) or {}) | {"udr": found})
+    return found
+
+
 def _judged(
     groups: Groups,
     grouping: str,
@@ -68,12 +84,8 @@ def _judged(
             groups, grouping = _grouped_afterwards(mean, log_variance, truth, truth_groups, scores, device)
         scores["alignment"] = _alignment(mean, truth, groups, truth_groups, grouping)
     scores["correlation"] = _correlation(mean, log_variance, groups, grouping, device)
-    if dataset.factors is not None:
-        from partita.metrics import evaluate
-
-        found = evaluate(mean, dataset.factors[rows], metrics)
-        scores["metrics"] = {name: score.as_dict() for name, score in found.items()}
-    return scores
+    factors = None if dataset.factors is None else dataset.factors[rows]
+    return scores | scored(mean, log_variance, factors, metrics, groups, dataset.truth_groups)
 
 
 def _grouped_afterwards(

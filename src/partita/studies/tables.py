@@ -20,6 +20,8 @@ COLUMNS: dict[str, Callable[[Scores], float | None]] = {
     "recon R2": lambda s: s["reconstruction_r2"],
     "ELBO": lambda s: s.get("elbo"),
     "MIG": lambda s: s.get("metrics", {}).get("mig", {}).get("value"),
+    "MIG of groups": lambda s: s.get("group_metrics", {}).get("mig", {}).get("value"),
+    "UDR": lambda s: s.get("udr", {}).get("value"),
     "R2 with u": lambda s: s.get("with_u", {}).get("alignment", {}).get("r2"),
     "MIG with u": lambda s: s.get("with_u", {}).get("metrics", {}).get("mig", {}).get("value"),
 }
