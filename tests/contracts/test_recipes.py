@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from partita.cli.values import parse_options
-from partita.recipes import RECIPES
+from partita.recipes import RECIPES, build
 from partita.recipes.equation import keywords, weight_names
 from partita.studies.run import Run
 from partita.training import Checkpoints, Ensemble, History, Model, fit
@@ -146,7 +146,7 @@ def test_every_keyword_is_a_flag(method):
         if name not in ("latents", "groups"):
             flags += [f"--{name.replace('_', '-')}", str(parameter.default)]
     parsed = parse_options(flags, method)
-    RECIPES[method](**{name: values[0] for name, values in parsed.items()}, **HOUSE)
+    build(method, **{name: values[0] for name, values in parsed.items()}, **HOUSE)
 
 
 @methods
