@@ -62,3 +62,21 @@ def test_all_adds_what_the_latent_space_turned_into():
     assert about["min_tc"][1] == 0
     assert about["omniscient"] == []
     assert about["discovered"]["groups"] == [[0, 1], [2]]
+
+
+@pytest.mark.parametrize(("rho", "differs"), [(0.0, False), (0.9, True)])
+def test_a_correlated_posterior_is_also_scored_by_its_joint_density(tmp_path, rho, differs):
+    groups = load("groups")
+    options = {"posterior": ["correlated"], "rho": [rho]}
+    runs = plan(["pdisvae"], groups, options=options, groups=(2, 2, 2), network="linear", seeds=[0], steps=30)
+    store = Store(tmp_path)
+    train(runs, groups, store, device=CPU)
+    found = evaluate_run(store, runs[0], groups)["correlation"]
+    joint = found["joint"]
+    q = store.model(runs[0], groups.x_scale).encode(groups.x[:5])
+    own = float(q.conditional_tc[0])
+    assert own == pytest.approx(-0.5 * (5 * np.log1p(-rho) + np.log1p(5 * rho)), abs=1e-5)
+    # the information of a point about its z is at most log n, and the joint density reads it off z exactly
+    assert 0 < joint["mi"] <= np.log(joint["n"]) + 1e-6
+    assert joint["tc"] == pytest.approx(joint["pc"] + joint["within_tc"], abs=1e-4)
+    assert (joint["pc"] > found["pc"] + 0.5) == differs

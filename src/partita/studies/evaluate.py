@@ -10,6 +10,7 @@ from torch import Tensor
 
 from partita.data import Dataset
 from partita.distributions import Groups, as_groups
+from partita.measures.aggregate import decompose
 from partita.measures.correlation import correlation, null_correlation
 from partita.measures.regrouping import regroup
 from partita.studies.run import Run
@@ -21,6 +22,7 @@ from partita.training.labels import prepare_labels
 
 ROWS_SCORED = 10000
 ROWS_CORRELATED = 2000
+ROWS_JOINT = 1000  # every pair of them with a matrix of its own
 NULL_DRAWS = 5
 KERNEL_WIDTH = 0.3
 
@@ -43,6 +45,8 @@ def evaluate_run(
     grouping = "own groups" if run.recipe.grouped is None else "groups found in training"
     judged = partial(_judged, model.recipe.groups, grouping, dataset, rows, metrics, model.device)
     scores |= judged(mean, log_variance)
+    if model.recipe.architecture.posterior != "diagonal":
+        scores["correlation"] |= {"density": "product of the latents' own", "joint": _joint(model, x, scores)}
     if model.sees_labels:
         # An encoder that sees u can copy it: only codes from predicted labels compare with methods that never see any.
         y = labels_of(dataset)
@@ -161,6 +165,19 @@ def _correlation(
     scores["null"] = {"pc": _null_pc(z, means, log_variances, groups), "tc": _spread(null_tc, "tc")}
     scores["fixed_width"] = _at_fixed_width(standardised, groups, device)
     return scores | {"by": "exact", "n": len(z), "groups": [list(group) for group in groups], "grouping": grouping}
+
+
+def _joint(model: Model, x: np.ndarray, scores: dict[str, Any]) -> dict[str, Any]:
+    """The same of a posterior whose latents are correlated given x, by its joint densities: they know what the product
+    of single ones does not, so TC and PC hold the posterior's own correlation as well."""
+    rows = _rows(len(x), ROWS_JOINT)
+    with torch.no_grad():
+        q = model.encode(x[rows])
+        noise = np.random.default_rng(0).standard_normal(tuple(q.mean.shape))
+        z = q.sample(torch.as_tensor(noise, dtype=q.mean.dtype, device=q.mean.device))
+        groups = [tuple(group) for group in scores["correlation"]["groups"]]
+        found = decompose(q, z, groups, by="naive", size=len(rows), form="dense")
+    return {name: float(found[name]) for name in ("mi", "tc", "pc", "within_tc", "dim_kl")} | {"n": len(rows)}
 
 
 def _at_fixed_width(standardised: np.ndarray, groups: Groups, device: torch.device | str) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from partita.distributions import Posterior
 from partita.recipes import Ramp, Recipe
 from partita.trace import Batch, Dream, WakeWithLabels
 
@@ -50,6 +51,10 @@ class Model:
         """Means and log-variances of q(z|x), (n, K) each; where the encoder sees labels u, of q(z|x,u)."""
         mean, log_variance = self._by_rows(x, self._encode, u)
         return mean, log_variance
+
+    def encode(self, x: np.ndarray) -> Posterior:
+        """q(z|x) itself, of rows that fit into one pass."""
+        return self.recipe.trace.encode(self.networks, self._tensor(x) * self.x_scale, None)
 
     @property
     def has_bound(self) -> bool:
