@@ -45,10 +45,12 @@ def images(n=40, shape=(8, 6)):
 def test_one_factor_is_shown_with_examples():
     digits = np.arange(40) % 3
     panel = panels_of(from_array(images(), factors=digits, factor_names=["digit"]))[0]
-    assert panel.rows.shape == (8, 3)
-    assert (digits[panel.rows] == np.arange(3)).all()
+    assert panel.rows.shape == (3, 8)
+    assert (digits[panel.rows] == np.arange(3)[:, None]).all()
+    many = panels_of(from_array(images(), factors=np.arange(40) % 10, factor_names=["digit"]))[0]
+    assert (np.arange(40)[many.rows[:4]] % 10 == np.arange(10)).all()
     few = panels_of(from_array(images(4), factors=[0, 0, 0, 1], factor_names=["digit"]))[0]
-    assert (few.rows[:, 1] >= 0).sum() == 1
+    assert (few.rows[1] >= 0).sum() == 1
 
 
 def test_many_attributes_get_a_row_each():

@@ -85,7 +85,7 @@ def _look(where: str, options: dict, show: Path | None, as_json: bool) -> None:
     factors = ", ".join(f"{factor} ({size})" for factor, size in facts["factors"].items())
     shape = " x ".join(str(extent) for extent in dataset.shape)
     about = [f"{dataset.name}: {dataset.size:,} rows of {shape} {facts['type']}"]
-    about += [f"factors {factors}"] * bool(factors) + [f"{facts['labels']} labels a row"] * bool(facts["labels"])
+    about += [f"factors {factors}"] * bool(factors) + [f"labels: {facts['labels']} a row"] * bool(facts["labels"])
     about += ["read from disk as needed"] * facts["streamed"]
     print("; ".join(about))
     if show is not None:

@@ -135,9 +135,11 @@ def _pair(dataset: Dataset, first: int, second: int) -> Panel:
 def _examples(dataset: Dataset, factor: int) -> Panel:
     assert dataset.factors is not None
     classes = _spread(dataset.factor_sizes[factor], 12)
-    rows = np.stack([_of_class(dataset, factor, value, EXAMPLES_SHOWN) for value in classes], 1)
-    ticks = [str(number + 1) for number in range(EXAMPLES_SHOWN)]
-    return Panel(rows, _factor(dataset, factor), "example", [str(c) for c in classes], ticks)
+    rows = np.stack([_of_class(dataset, factor, value, EXAMPLES_SHOWN) for value in classes])
+    names, numbers = [str(c) for c in classes], [str(number + 1) for number in range(EXAMPLES_SHOWN)]
+    if len(classes) < EXAMPLES_SHOWN:
+        return Panel(rows, "example", _factor(dataset, factor), numbers, names)
+    return Panel(rows.T, _factor(dataset, factor), "example", names, numbers)
 
 
 def _attributes(dataset: Dataset, factors: Sequence[int]) -> Panel:
