@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from partita.distributions import Groups
-from partita.measures.aggregate import aggregate
+from partita.measures.aggregate import aggregate, aggregate_with_bank
 from partita.trace import Trace
 
 
@@ -16,6 +16,7 @@ class Parts:
     Only the quantities asked for are computed: pc alone needs no single-latent densities, which are the dear ones.
     `density="factorised"` takes the product of single-latent densities for a block's, as if the latents were
     independent given x: what code written for diagonal posteriors does with any other (spec 003, section 2.3).
+    `by="bank"` sums over posteriors of points beyond the batch, too (`aggregate_with_bank`).
     """
 
     groups: Groups
@@ -39,7 +40,11 @@ class Parts:
         }
         wanted = tuple(dict.fromkeys(block for name in self.quantities for block in blocks[name]))
         q = trace.q if self.density == "exact" else trace.q.marginals
-        logs = aggregate(q, trace.z, wanted, by=self.by, size=trace.batch.size)
+        if self.by == "bank":
+            assert trace.batch.bank is not None
+            logs = aggregate_with_bank(q.marginals, trace.z, wanted, trace.batch.bank, size=trace.batch.size)
+        else:
+            logs = aggregate(q, trace.z, wanted, by=self.by, size=trace.batch.size)
 
         def log_q(partition: Groups) -> Tensor:
             return sum(

@@ -3,6 +3,9 @@
 Two meanings of beta live here. **Total**: beta is the whole weight on the term, 1 is the VAE (beta_tcvae, hfvae,
 beta_stcvae). **Extra**: beta comes on top of the ELBO's own weight 1, 0 is the VAE (pdisvae). total = 1 + extra.
 In each the KL enters in closed form with weight 1 and a part only with what its weight differs from 1.
+
+The parts are estimated from the batch by one of `measures.weights.WEIGHTS`, or `by="bank"` ("bank:4096") from the batch
+and the posteriors of 1024 (4096) other points as they were last seen, which costs as many densities more.
 """
 
 from dataclasses import replace
@@ -12,6 +15,9 @@ from partita.measures.elbo import kl, reconstruction
 from partita.measures.parts import Parts
 from partita.measures.weights import check_weights
 from partita.recipes.recipe import Recipe, at_least_one, nonnegative, one_player
+
+# Posteriors of other points a step: eight batches' worth, which a CPU still sums quickly.
+IN_A_BANK = 1024
 
 
 def beta_tcvae(
@@ -65,7 +71,7 @@ def pdisvae(
 
     `beta` is the **extra** weight on PC: 0 is the VAE, and the total weight is 1 + beta. Inside a group the latents
     may depend on each other as the ELBO allows. Any partition: unequal sizes, any indices. The KL is in closed form, PC
-    from the sample by the estimator `by`.
+    from the sample by the estimator `by`; "bank" also looks at the posteriors of 1024 other points, as last seen.
 
     With groups fixed from a random start most runs end in a local optimum that mixes groups. `restarts` above 1 finds
     the groups without labels: that many models train at once, half of the steps with every latent alone, then
@@ -128,6 +134,20 @@ def beta_stcvae(
 
 
 def _parts(weights: dict, groups, by: str, latents: int, architecture: dict, density: str = "exact") -> Recipe:
-    check_weights(by, 2, 2)
+    by, bank = _estimator(by, architecture)
     measures = (reconstruction, kl, Parts(groups, by, tuple(weights), density))
-    return one_player(measures, {"recon": 1, "kl": 1, **weights}, groups=groups, latents=latents, **architecture)
+    recipe = one_player(measures, {"recon": 1, "kl": 1, **weights}, groups=groups, latents=latents, **architecture)
+    return replace(recipe, bank=bank)
+
+
+def _estimator(by: str, architecture: dict) -> tuple[str, int]:
+    """The name of the estimator, and how many posteriors of a bank it takes: "bank" or "bank:4096"."""
+    name, _, count = by.partition(":")
+    if name != "bank":
+        check_weights(by, 2, 2)
+        return by, 0
+    if architecture.get("posterior", "diagonal") != "diagonal":
+        raise ValueError(f'by="bank" needs posterior="diagonal", got {architecture["posterior"]!r}')
+    if count and not (count.isdecimal() and int(count)):
+        raise ValueError(f'by="bank:{count}": the number of posteriors must be a whole number of at least 1')
+    return name, int(count) if count else IN_A_BANK

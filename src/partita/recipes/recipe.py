@@ -63,7 +63,8 @@ class Recipe:
     changes the networks in place once training is over; a method in closed form has it and no players. `concern` looks
     at the quantities logged last and says what a person should know, or None. With `restarts` above 1 the run is
     trained that often at once, first by the recipe `warm`, then regrouped, and the best is kept (`training.search`).
-    A recipe with `grouped` finds its groups half-way and goes on as `grouped(groups)` (`training.finding`).
+    A recipe with `grouped` finds its groups half-way and goes on as `grouped(groups)` (`training.finding`). `bank` is
+    how many posteriors of points beyond the batch a step looks at, as they were when last in one.
     """
 
     networks: Mapping[str, Factory]
@@ -78,6 +79,7 @@ class Recipe:
     restarts: int = 1
     warm: "Recipe | None" = None
     grouped: "Callable[[Groups], Recipe] | None" = None
+    bank: int = 0
 
     @property
     def architecture(self) -> Architecture:
@@ -98,6 +100,7 @@ class Recipe:
             self.finish,
             self.restarts,
             self.grouped is not None,
+            self.bank,
         )
 
 

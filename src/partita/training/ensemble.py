@@ -11,11 +11,12 @@ from torch import Tensor, nn
 from torch.func import vmap
 
 from partita.recipes import Player, Recipe
+from partita.training.bank import Bank
 from partita.training.capture import Captured
 from partita.training.disk import STEPS_AHEAD, OnDisk
 from partita.training.draws import Draws, seed_of
 from partita.training.finish import finished, needs_finishing, rows_to_look_at
-from partita.training.objective import moves, objective, values_at
+from partita.training.objective import bound, moves, objective, values_at
 
 
 def initial_parameters(recipe: Recipe, seed: int) -> dict[str, Tensor]:
@@ -69,6 +70,7 @@ class Ensemble:
         self.modules: dict[str, nn.Module] = {name: make().to(device) for name, make in self.recipe.networks.items()}
         self.optimisers = [self._optimiser(player) for player in self.recipe.players]
         self.losses = [self._loss(turn, compiled) for turn in range(len(self.recipe.players))]
+        self.bank = Bank(len(self.seeds), len(self.x), batch_size, self.recipe, device) if self.recipe.bank else None
         self.quantity_names = self._quantity_names()
         self.step = 0
         # Sum over the steps since the last reading: the log shows means over an interval, not single noisy batches.
@@ -96,6 +98,8 @@ class Ensemble:
                 p.grad = gradient.contiguous()
             optimiser.step()
             quantities.extend(value.detach() for value in named.values())
+        if self.bank is not None:
+            self.bank.remember(index, self._posteriors(rows))
         self.total += torch.stack(quantities)
 
     def advance(self, count: int) -> None:
@@ -131,7 +135,7 @@ class Ensemble:
             for name, p in self.owned(player).items():
                 for key, value in optimiser.state[p].items():
                     state[f"optimiser/{turn}/{key}/{name}"] = value
-        return state | {"total": self.total}
+        return state | {"total": self.total} | ({} if self.bank is None else {"bank": self.bank.kept})
 
     def load_state(self, state: dict[str, Tensor], step: int) -> None:
         with torch.no_grad():
@@ -171,7 +175,19 @@ class Ensemble:
     def _observe(self, index: Tensor) -> dict[str, Tensor]:
         x = self.x[index].to(torch.float32)
         rows = {"x": x if self.x_scale == 1.0 else x * self.x_scale}
+        if self.bank is not None:
+            rows["bank"] = self.bank.others(index)
         return rows | {name: values[index] for name, values in self.labels.items()}
+
+    def _posteriors(self, rows: dict[str, Tensor]) -> Tensor:
+        """(E, M, 2K): means and log-variances of q(z|x) by the networks as they are."""
+
+        def encode(parameters: dict[str, Tensor], x: Tensor) -> Tensor:
+            q = self.recipe.trace.encode(bound(self.modules, parameters), x, None)
+            return torch.cat([q.mean, q.log_variance], -1)
+
+        with torch.no_grad():
+            return vmap(encode)(self.parameters, rows["x"])
 
     def _quantity_names(self) -> list[str]:
         """The names that the losses return, found by a pass over two rows."""

@@ -39,6 +39,8 @@ def turn_latents(warm: Ensemble, onward: Ensemble, turns: Sequence[Turn]) -> Non
                 if name != "total" and tensor.dim():  # neither the log's sums nor Adam's count of steps
                     _reorder(name, tensor[position], list(turn.order), warm.recipe)
     state["total"] = torch.zeros_like(onward.total)
+    if onward.bank is not None:  # it remembers latents that are no more
+        state["bank"] = torch.zeros_like(onward.bank.kept)
     onward.load_state(state, warm.step)
 
 

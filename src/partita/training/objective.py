@@ -43,7 +43,7 @@ def objective(
     `rows` holds x, and u and labelled where there are labels; `noise` the recipe's noises side by side; `values` the
     numbers of `value_names`.
     """
-    networks = {name: Bound(module, _of(name, parameters)) for name, module in modules.items()}
+    networks = bound(modules, parameters)
     named = dict(zip(value_names(recipe), values.unbind(-1)))
     knobs = {name: named[f"knob.{name}"] for name in recipe.knobs}
     pieces = dict(zip(recipe.noise, noise.split(list(recipe.noise.values()), -1)))
@@ -55,6 +55,10 @@ def objective(
     loss = sum((named[f"{turn}.{name}"] * quantities[name] for name in player.weights), noise.new_zeros(()))
     prefix = "" if turn == 0 else f"{player.owns[0]}_"
     return loss, {f"{prefix}loss": loss, **quantities}
+
+
+def bound(modules: Mapping[str, nn.Module], parameters: Mapping[str, Tensor]) -> "dict[str, Bound]":
+    return {name: Bound(module, _of(name, parameters)) for name, module in modules.items()}
 
 
 @dataclass(frozen=True, eq=False)  # compared by identity: the compiler hashes what it calls
