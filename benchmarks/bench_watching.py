@@ -1,8 +1,8 @@
 """What logging the cheap scores costs: their share of training time at the default interval, on this machine.
 
-`python benchmarks/bench_watching.py` takes about two minutes. Of the default 5,000 steps every fiftieth is a log point and
+`python benchmarks/bench_watching.py` takes about a minute. Of the default 5,000 steps every fiftieth is a log point and
 every tenth log point has scores, so one look falls on 500 steps. Both sides are processor time of one process (set
-OMP_NUM_THREADS=1). The linear model of `groups` is the cheapest training there is, and so the worst case.
+OMP_NUM_THREADS=1). The linear model of `groups` is the cheapest training there is.
 """
 
 import argparse

@@ -35,7 +35,7 @@ def dci(
     One predictor a factor; R[k, f] its importance of latent k. Disentanglement is 1 - H_F(row of R), weighted by the
     rows' sums; completeness 1 - H_K(column of R), weighted by the columns'; informativeness the held-out accuracy
     (first ceil(2n/3) rows train). "dlib-2019": scikit-learn gradient boosting, impurity importances.
-    "dlib-2019-fast": LightGBM, trees of the same shape, gain importances, within 0.03 where measured and 30 times faster.
+    "dlib-2019-fast": LightGBM, trees of the same shape, gain importances, within 0.03 where measured, 30 times faster.
     "ubisoft-2020": lasso on all rows, no held-out ones, unweighted completeness. `continuous=True` predicts real
     factors (R^2 for accuracy). With `groups` importances are summed over the latents of a group and averaged over the
     factors of a factor group. Depends on the tree library: compare equal protocols only.
