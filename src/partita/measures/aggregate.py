@@ -1,6 +1,5 @@
 """log q(z_S) of the aggregated posterior for blocks S of latents, and every split of the KL made from it."""
 
-import math
 from collections.abc import Callable, Sequence
 
 import torch
