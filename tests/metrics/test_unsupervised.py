@@ -100,6 +100,10 @@ def test_activity_and_kl_of_latents():
     mean = np.stack([rng.standard_normal(5000), np.zeros(5000)], 1)
     log_variance = np.stack([np.full(5000, -2.0), np.zeros(5000)], 1)
     score = m.latent_activity(mean, log_variance)
+    rng_of_rows = np.random.default_rng(5)
+    orders = [rng_of_rows.permutation(len(mean)) for _ in range(mean.shape[1])]
+    moved = [np.stack([part[order, k] for k, order in enumerate(orders)], 1) for part in (mean, log_variance)]
+    assert m.latent_activity(*moved).value == score.parts["null"] == score.value
     assert score.value == 1
     assert score.parts["active"].tolist() == [True, False]
     expected = 0.5 * ((mean[:, 0] ** 2).mean() + np.exp(-2.0) - 1 + 2.0)

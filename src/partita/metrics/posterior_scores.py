@@ -159,7 +159,8 @@ def latent_activity(
     """How many latents are used: those whose posterior mean has a variance above `threshold` (Burda et al. 2016).
 
     `parts`: per-latent mean KL to the standard normal (`kl`), variance of the mean, mean posterior variance. These are
-    properties of one latent at a time, so permuting rows per latent leaves them as they are: there is no null to take.
+    properties of one latent at a time, so permuting rows per latent leaves them as they are: the null of every
+    permutation is the score itself, and `parts["excess"]` is 0. It counts latents and says nothing of dependence.
     """
     check_protocol(protocol, ("burda-2016",), "latent_activity")
     mean, log_variance = _posteriors(mean, log_variance)
@@ -180,4 +181,5 @@ def _activity(mean: np.ndarray, log_variance: np.ndarray, threshold: float) -> t
     spread_of_mean = mean.var(0)
     active = spread_of_mean > threshold
     parts = {"kl": kl, "mean_variance": spread_of_mean, "posterior_variance": variance.mean(0), "active": active}
-    return float(active.sum()), parts
+    count = float(active.sum())
+    return count, parts | against_null(count, [count])
