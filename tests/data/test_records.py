@@ -12,6 +12,12 @@ def stored(tmp_path):
         yield array, file
 
 
+@pytest.fixture(params=["wide", "narrow"], autouse=True)
+def width(request, monkeypatch):
+    monkeypatch.setattr("partita.data.records.NARROW", 0 if request.param == "wide" else 4096)
+    return request.param
+
+
 @pytest.mark.parametrize("wanted", [[3], [5, 4, 3], [0, 1, 2, 7, 8, 39], [2, 2, 3, 2], list(range(40)), []])
 def test_rows_in_any_order(stored, wanted):
     array, file = stored
@@ -21,8 +27,8 @@ def test_rows_in_any_order(stored, wanted):
 
 def test_a_file_cut_off_later_is_refused(stored):
     array, file = stored
-    file.truncate(400)
     rows = Records(file.fileno(), 4, array.shape, array.dtype)
     np.testing.assert_array_equal(rows.read(np.array([7])), array[[7]])
+    file.truncate(400)
     with pytest.raises(ValueError, match="has become shorter"):
         rows.read(np.array([2, 30]))
