@@ -13,7 +13,7 @@ class Records:
     """An array (n, ...) that lies in one piece in an open file, from byte `offset` on.
 
     Wide rows are read by position: a memory map reads around every scattered row, which is many times slower from a
-    cold disk. Narrow rows are gathered through a map in one call, since a call a row would hold up the thread that trains.
+    cold disk. Narrow rows are gathered through a map in one call: a call a row would hold up the thread that trains.
     """
 
     def __init__(self, descriptor: int, offset: int, shape: tuple[int, ...], dtype: np.dtype):
