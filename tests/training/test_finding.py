@@ -19,19 +19,10 @@ CPU = torch.device("cpu")
 HOUSE = {"latents": 6, "shape": (20,), "network": "linear", "likelihood": "gaussian:0.25", "learning_rate": 3e-3}
 
 
-@pytest.fixture(scope="module")
-def data():
-    return load("groups", size=300)
-
-
-def maker(data):
-    return lambda recipes, seeds: Ensemble(recipes, seeds, data.x, batch_size=50, device=CPU)
-
-
 @pytest.mark.parametrize("network", ["linear", "mlp"])
-def test_a_turned_model_decodes_as_before_from_the_turned_means(data, network):
+def test_a_turned_model_decodes_as_before_from_the_turned_means(data, network, make):
     recipe = RECIPES["pdisvae"](**HOUSE | {"network": network, "hidden": (9,)})
-    warm, onward = (maker(data)([recipe] * 2, [0, 1]) for _ in range(2))
+    warm, onward = (make([recipe] * 2, [0, 1]) for _ in range(2))
     warm.advance(30)
     rng = np.random.default_rng(0)
     turn = Turn(rng.standard_normal(6), rng.standard_normal((6, 6)) + 2 * np.eye(6))
@@ -58,9 +49,9 @@ class Told:
         return codes
 
 
-def test_most_restarts_decide_and_the_largest_group_comes_first(data):
+def test_most_restarts_decide_and_the_largest_group_comes_first(make):
     recipe = RECIPES["pdisvae"](**HOUSE)
-    warm = maker(data)([recipe] * 3, [0, 1, 2])
+    warm = make([recipe] * 3, [0, 1, 2])
     pairs = Told(((0, 5), (1,), (2, 3, 4)))
     answers = iter([pairs, Told(((0, 1, 2, 3, 4, 5),)), pairs])
     found, turns = find_groups(warm, lambda codes: next(answers))
@@ -69,9 +60,9 @@ def test_most_restarts_decide_and_the_largest_group_comes_first(data):
     assert sorted(turns[1].order) == list(range(6))
 
 
-def test_codes_that_are_not_finite_change_nothing(data):
+def test_codes_that_are_not_finite_change_nothing(make):
     recipe = RECIPES["pdisvae"](**HOUSE)
-    warm = maker(data)([recipe], [0])
+    warm = make([recipe], [0])
     with torch.no_grad():
         next(iter(warm.parameters.values())).fill_(torch.nan)
     found, turns = find_groups(warm, discover_groups)
@@ -80,15 +71,15 @@ def test_codes_that_are_not_finite_change_nothing(data):
 
 
 @pytest.mark.parametrize("stop_after", [1, 4])
-def test_it_goes_on_after_an_interruption_to_the_last_bit(data, tmp_path, stop_after):
+def test_it_goes_on_after_an_interruption_to_the_last_bit(tmp_path, stop_after, make):
     recipe = RECIPES["pdisvae"](groups="auto", restarts=2, **HOUSE)
     settings = {"log_every": 10, "discover": lambda codes: discover_groups(codes[:150])}
-    straight = train_models([recipe], [0], maker(data), 60, **settings)
+    straight = train_models([recipe], [0], make, 60, **settings)
     asked = iter([False] * stop_after + [True] * 100)
     kept = Checkpoints(tmp_path, ("a",))
     with pytest.raises(Interrupted):
-        train_models([recipe], [0], maker(data), 60, checkpoints=kept, stop=lambda: next(asked), **settings)
-    resumed = train_models([recipe], [0], maker(data), 60, checkpoints=kept, **settings)
+        train_models([recipe], [0], make, 60, checkpoints=kept, stop=lambda: next(asked), **settings)
+    resumed = train_models([recipe], [0], make, 60, checkpoints=kept, **settings)
     assert resumed.found == straight.found
     assert all(torch.equal(resumed.models[0][name], value) for name, value in straight.models[0].items())
     assert resumed.history.steps == straight.history.steps == [10, 20, 30, 40, 50, 60]

@@ -2,22 +2,12 @@ import numpy as np
 import pytest
 import torch
 
-from partita.data import load
 from partita.recipes import RECIPES
-from partita.training import Checkpoints, Ensemble, Interrupted, Model
+from partita.training import Checkpoints, Interrupted, Model
 from partita.training.search import objective_on_data, regroup_latents, restart_seeds, train_models
 
 CPU = torch.device("cpu")
 HOUSE = {"latents": 6, "shape": (20,), "network": "linear", "likelihood": "gaussian:0.25", "learning_rate": 3e-3}
-
-
-@pytest.fixture(scope="module")
-def data():
-    return load("groups", size=300)
-
-
-def maker(data):
-    return lambda recipes, seeds: Ensemble(recipes, seeds, data.x, batch_size=50, device=CPU)
 
 
 def test_the_first_restart_is_the_run_itself():
@@ -27,12 +17,12 @@ def test_the_first_restart_is_the_run_itself():
 
 
 @pytest.mark.parametrize("network", ["linear", "mlp"])
-def test_regrouping_renames_latents_and_changes_nothing_else(data, network):
+def test_regrouping_renames_latents_and_changes_nothing_else(data, network, make):
     """Every model decodes as before, and its codes are those before in another order, optimiser state included."""
     house = HOUSE | {"network": network, "hidden": (9,)}
     groups = ((0, 3), (1, 4), (2, 5))
     single, grouped = RECIPES["pdisvae"](**house), RECIPES["pdisvae"](groups=groups, **house)
-    warm, onward = (maker(data)([recipe] * 2, [0, 1]) for recipe in (single, grouped))
+    warm, onward = (make([recipe] * 2, [0, 1]) for recipe in (single, grouped))
     warm.advance(60)
     regroup_latents(warm, onward)
     assert onward.step == 60
@@ -56,15 +46,15 @@ def test_regrouping_renames_latents_and_changes_nothing_else(data, network):
     assert moved
 
 
-def test_the_best_restart_is_kept(data):
+def test_the_best_restart_is_kept(make):
     recipe = RECIPES["pdisvae"](groups=(2, 2, 2), restarts=3, **HOUSE)
     kept = {}
 
-    def make(recipes, seeds):
-        kept["last" if "first" in kept else "first"] = ensemble = maker(data)(recipes, seeds)
+    def watched(recipes, seeds):
+        kept["last" if "first" in kept else "first"] = ensemble = make(recipes, seeds)
         return ensemble
 
-    trained = train_models([recipe, recipe], [0, 1], make, 40, log_every=10)
+    trained = train_models([recipe, recipe], [0, 1], watched, 40, log_every=10)
     ensemble = kept["first"]
     assert len(ensemble.seeds) == 6
     for run in range(2):
@@ -75,14 +65,14 @@ def test_the_best_restart_is_kept(data):
 
 
 @pytest.mark.parametrize("stop_after", [1, 4])
-def test_a_search_goes_on_after_an_interruption_to_the_last_bit(data, tmp_path, stop_after):
+def test_a_search_goes_on_after_an_interruption_to_the_last_bit(tmp_path, stop_after, make):
     recipe = RECIPES["pdisvae"](groups=(2, 2, 2), restarts=2, **HOUSE)
-    straight = train_models([recipe], [0], maker(data), 60, log_every=10)
+    straight = train_models([recipe], [0], make, 60, log_every=10)
     asked = iter([False] * stop_after + [True] * 100)
     kept = Checkpoints(tmp_path, ("a",))
     with pytest.raises(Interrupted):
-        train_models([recipe], [0], maker(data), 60, log_every=10, checkpoints=kept, stop=lambda: next(asked))
-    resumed = train_models([recipe], [0], maker(data), 60, log_every=10, checkpoints=kept)
+        train_models([recipe], [0], make, 60, log_every=10, checkpoints=kept, stop=lambda: next(asked))
+    resumed = train_models([recipe], [0], make, 60, log_every=10, checkpoints=kept)
     assert all(torch.equal(resumed.models[0][name], value) for name, value in straight.models[0].items())
     assert resumed.history.steps == straight.history.steps
 

@@ -94,6 +94,13 @@ static float own_log2(const Batch *b, const float *z, int64_t i, const int64_t *
     return sum;
 }
 
+/* The density of a block over 2^shift, from the logarithms of its latents' densities. */
+static inline many ratio(const many *each, const int64_t *block, int64_t length, float shift) {
+    many sum = each[block[0]] - shift;
+    for (int64_t m = 1; m < length; m++) sum += each[block[m]];
+    return power_of_2(sum);
+}
+
 static many *room_for(int64_t count) { return aligned_alloc(sizeof(many), count * sizeof(many)); }
 
 static Batch place(many *room, int64_t size, int64_t latents, int64_t tiles) {
@@ -131,9 +138,7 @@ int forward(const float *z, const float *mean, const float *log_variance, const 
                     }
                     many weight = b.weights[i * tiles + t];
                     for (int64_t s = 0; s < blocks; s++) {
-                        many sum = each[members[starts[s]]] - own[s];
-                        for (int64_t m = starts[s] + 1; m < starts[s + 1]; m++) sum += each[members[m]];
-                        total[s] += weight * power_of_2(sum);
+                        total[s] += weight * ratio(each, members + starts[s], starts[s + 1] - starts[s], own[s]);
                     }
                 }
                 for (int64_t s = 0; s < blocks; s++)
@@ -176,9 +181,8 @@ int backward(const float *grad_log_q, const float *log_q, const float *z, const 
                     many weight = b.weights[i * tiles + t];
                     for (int64_t s = 0; s < blocks; s++) {
                         int64_t at = (e * blocks + s) * size + i;
-                        many sum = each[members[starts[s]]] - LOG2_E * log_q[at];
-                        for (int64_t m = starts[s] + 1; m < starts[s + 1]; m++) sum += each[members[m]];
-                        many part = grad_log_q[at] * weight * power_of_2(sum);
+                        many part = ratio(each, members + starts[s], starts[s + 1] - starts[s], LOG2_E * log_q[at]);
+                        part *= grad_log_q[at] * weight;
                         for (int64_t m = starts[s]; m < starts[s + 1]; m++) share[members[m]] += part;
                     }
                     for (int64_t k = 0; k < latents; k++) {

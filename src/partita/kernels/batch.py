@@ -106,8 +106,8 @@ _log_sums.register_autograd(_differentiate, setup_context=_remember)
 
 @_log_sums.register_vmap
 def _(info, in_dims, z, mean, log_variance, weights, members, lengths):
-    if in_dims[3] is not None:
-        raise NotImplementedError("one matrix of weights for all models")
+    if in_dims[3] is not None:  # the weights follow from the sizes of batch and data, which models of an ensemble share
+        raise ValueError("the models of an ensemble share one matrix of weights")
     lined_up = [
         t.expand(info.batch_size, *t.shape) if d is None else t.movedim(d, 0)
         for t, d in zip((z, mean, log_variance), in_dims)

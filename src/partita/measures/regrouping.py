@@ -16,6 +16,7 @@ from partita.kernels.mixture import log_mixture
 
 MOST_ENUMERATED = 2000
 STARTS = 20
+KERNEL_WIDTH = 0.3  # at which standardised codes are compared whatever their posteriors (glossary, section 5)
 
 Block = tuple[int, ...]
 

@@ -4,10 +4,11 @@ import inspect
 import re
 
 from partita.networks import Architecture
+from partita.recipes import build
 from partita.recipes.recipe import Ramp
 
 POSTERIOR_KEYWORDS = ("posterior", "rho")
-ADDED = {"disintegration": inspect.Parameter("disintegration", inspect.Parameter.KEYWORD_ONLY, default=0.0)}
+ADDED = {name: p for name, p in inspect.signature(build).parameters.items() if p.default is not p.empty}
 
 QUANTITIES = {
     "recon": "-E[log p(x|z)]",

@@ -8,6 +8,7 @@ from partita.data import Dataset
 from partita.reports.study import Record
 from partita.reports.style import Picture
 from partita.studies import Store
+from partita.studies.evaluate import some_rows
 from partita.training import Model
 
 ROWS_DRAWN = 2000
@@ -66,10 +67,3 @@ def look_at(store: Store, dataset: Dataset, record: Record) -> View:
     used = 0.5 * (means**2 + np.exp(log_variances) - 1 - log_variances).mean(0)
     groups = record.alignment["groups"] if record.alignment else model.recipe.groups
     return View(dataset, model, record, tuple(tuple(group) for group in groups), rows, means, used)
-
-
-def some_rows(size: int, most: int) -> np.ndarray:
-    """All rows, or `most` of them drawn without looking at anything."""
-    if size <= most:
-        return np.arange(size)
-    return np.sort(np.random.default_rng(0).choice(size, most, replace=False))

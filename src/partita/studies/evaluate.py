@@ -12,7 +12,7 @@ from partita.data import Dataset
 from partita.distributions import Groups, as_groups
 from partita.measures.aggregate import decompose
 from partita.measures.correlation import correlation, null_correlation
-from partita.measures.regrouping import regroup
+from partita.measures.regrouping import KERNEL_WIDTH, regroup
 from partita.studies.run import Run
 from partita.studies.scoring import agreement, scored
 from partita.studies.source import labels_of
@@ -24,7 +24,6 @@ ROWS_SCORED = 10000
 ROWS_CORRELATED = 2000
 ROWS_JOINT = 1000  # every pair of them with a matrix of its own
 NULL_DRAWS = 5
-KERNEL_WIDTH = 0.3
 
 
 def evaluate_run(
@@ -38,7 +37,7 @@ def evaluate_run(
     scores of codes made from the true labels, as in the IDVAE paper.
     """
     model = store.model(run, dataset.x_scale, device)
-    rows = _rows(dataset.size, ROWS_SCORED)
+    rows = some_rows(dataset.size, ROWS_SCORED)
     x = dataset.x[rows]
     mean, log_variance = model.posterior(x)
     scores: dict[str, Any] = {"run": run.id, "n": len(rows), **_reconstruction(model, x, dataset.x_scale)}
@@ -63,7 +62,7 @@ def evaluate_agreement(
     """How far runs of one setting agree on their latents (UDR); None of a single run. Kept beside each run's scores."""
     if len(runs) < 2:
         return None
-    x = dataset.x[_rows(dataset.size, ROWS_SCORED)]
+    x = dataset.x[some_rows(dataset.size, ROWS_SCORED)]
     found = agreement([store.model(run, dataset.x_scale, device).posterior(x) for run in runs]).as_dict()
     for run in runs:
         store.save_scores(run, (store.scores(run) or {}) | {"udr": found})
@@ -116,7 +115,8 @@ def group_sizes(latents: int, truth_groups: Sequence) -> tuple[int, ...]:
     return tuple(latents // count + (g < latents % count) for g in range(count))
 
 
-def _rows(size: int, most: int) -> np.ndarray:
+def some_rows(size: int, most: int) -> np.ndarray:
+    """All rows, or `most` of them drawn without looking at anything."""
     if size <= most:
         return np.arange(size)
     return np.sort(np.random.default_rng(0).choice(size, most, replace=False))
@@ -170,7 +170,7 @@ def _correlation(
 def _joint(model: Model, x: np.ndarray, scores: dict[str, Any]) -> dict[str, Any]:
     """The same of a posterior whose latents are correlated given x, by its joint densities: they know what the product
     of single ones does not, so TC and PC hold the posterior's own correlation as well."""
-    rows = _rows(len(x), ROWS_JOINT)
+    rows = some_rows(len(x), ROWS_JOINT)
     with torch.no_grad():
         q = model.encode(x[rows])
         noise = np.random.default_rng(0).standard_normal(tuple(q.mean.shape))
@@ -189,7 +189,7 @@ def _at_fixed_width(standardised: np.ndarray, groups: Groups, device: torch.devi
 
 def _sampled(mean: np.ndarray, log_variance: np.ndarray, device: torch.device | str) -> tuple[Tensor, Tensor, Tensor]:
     """One draw from each of at most ROWS_CORRELATED posteriors, their means and log-variances, in float64."""
-    rows = _rows(len(mean), ROWS_CORRELATED)
+    rows = some_rows(len(mean), ROWS_CORRELATED)
     means, log_variances = (torch.as_tensor(part[rows], dtype=torch.float64) for part in (mean, log_variance))
     noise = torch.as_tensor(np.random.default_rng(0).standard_normal(means.shape))
     z = means + torch.exp(0.5 * log_variances) * noise

@@ -7,6 +7,7 @@ import numpy as np
 
 from partita.data import Dataset
 from partita.distributions import Groups
+from partita.studies.evaluate import some_rows
 from partita.training import Ensemble
 from partita.training.fit import Watched
 from partita.training.latents import ROWS_LOOKED_AT, model_of
@@ -65,7 +66,7 @@ CHEAP: dict[str, tuple[Callable[[np.ndarray, Known, Groups], float], str | None]
 def watched_metrics(names: str | Sequence[str], dataset: Dataset) -> Watched:
     """What to look at, by name; "all" is what the data allow. Alignment is by the groups a model has at the time."""
     chosen = _chosen(names, dataset)
-    rows = np.sort(np.random.default_rng(0).permutation(dataset.size)[:ROWS_LOOKED_AT])
+    rows = some_rows(dataset.size, ROWS_LOOKED_AT)
     x, known = np.asarray(dataset.x[rows]), _known(dataset, rows)
 
     def look(ensemble: Ensemble) -> np.ndarray:

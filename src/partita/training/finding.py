@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from partita.distributions import Groups, as_groups
-from partita.measures.regrouping import regroup
+from partita.measures.regrouping import KERNEL_WIDTH, regroup
 from partita.training.ensemble import Ensemble
 from partita.training.latents import ROWS_LOOKED_AT, Turn, model_of, posterior_of, some_rows
 
@@ -23,7 +23,6 @@ log = logging.getLogger("partita")
 
 FEWEST_ROWS = 60
 MOST_ROWS = 4000
-KERNEL_WIDTH = 0.3
 
 # Codes (n, K) -> groups of the coordinates (codes - centre) @ transform, and the merges that made them.
 Discover = Callable[[np.ndarray], Any]
