@@ -6,9 +6,9 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def progress(total_models: int) -> Iterator:
+def progress(total_models: int, *, shown: bool = True) -> Iterator:
     """Yields a watcher for `studies.train`."""
-    if not sys.stderr.isatty():
+    if not (shown and sys.stderr.isatty()):
         yield None
         return
     from rich.console import Console

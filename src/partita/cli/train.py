@@ -29,6 +29,9 @@ def train(
     device: Annotated[str, typer.Option(help="auto, cpu, cuda")] = "auto",
     out: Annotated[Path, typer.Option(help="the study's folder")] = Path("runs"),
     checkpoint_seconds: Annotated[float, typer.Option(help="how often to save what a crash would lose")] = 20.0,
+    split: Annotated[
+        str, typer.Option(help="under torchrun, what processes share: auto, runs or rows of each batch")
+    ] = "auto",
     resume: Annotated[bool, typer.Option(help="go on from checkpoints; --no-resume starts again")] = True,
 ) -> None:
     """Train METHOD on data. Any keyword of the method is an option too: --beta 1,2,4 trains one run a value.
@@ -41,6 +44,7 @@ def train(
     from partita.studies import Store, plan
     from partita.studies import train as train_runs
     from partita.training.device import choose_device
+    from partita.training.ranks import joined
 
     where, options = parse_data(data)
     if samples is not None:
@@ -62,17 +66,21 @@ def train(
             learning_rate=learning_rate,
         )
     store = Store(out)
-    with progress(len(runs)) as watch:
+    with joined(choose_device(device)) as (ranks, own), progress(len(runs), shown=ranks.first) as watch:
         diverged = train_runs(
             runs,
             dataset,
             store,
-            device=choose_device(device),
+            device=own,
             resume=resume,
             watch=watch,
             log_metrics=log_metrics or (),
             checkpoint_seconds=checkpoint_seconds,
+            ranks=ranks,
+            split=split,
         )
+    if not ranks.first:
+        return
     print(f"{len(runs) - len(diverged)} of {len(runs)} runs are in {out}; next: partita evaluate {out}")
     if diverged:
         raise ValueError(

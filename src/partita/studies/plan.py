@@ -89,8 +89,9 @@ def _as_methods_need(runs: Sequence[Run], dataset: Dataset) -> list[Run]:
     return [replace(run, **changes[run.setting]) for run in runs]
 
 
-def ensembles(runs: Sequence[Run], at_once: int) -> list[list[Run]]:
-    """Runs that share structure, data and length, in groups of at most `at_once`, in the order they were asked for."""
+def ensembles(runs: Sequence[Run], at_once: int, shares: int = 1) -> list[list[Run]]:
+    """Runs that share structure, data and length, in groups of at most `at_once`, in the order they were asked for; cut
+    further so that `shares` processes can have as many each."""
     shared: dict[Any, list[Run]] = {}
     for run in runs:
         shared.setdefault((run.recipe.structure, run.steps, run.batch_size), []).append(run)
@@ -99,6 +100,7 @@ def ensembles(runs: Sequence[Run], at_once: int) -> list[list[Run]]:
         recipe = together[0].recipe
         # runs that find their groups may find different ones, and go on in ensembles of their own
         width = 1 if recipe.grouped is not None else max(1, at_once // recipe.restarts)
+        width = min(width, -(-len(together) // shares))
         pieces += [together[i : i + width] for i in range(0, len(together), width)]
     return pieces
 

@@ -16,7 +16,9 @@ from partita.training.capture import Captured
 from partita.training.disk import STEPS_AHEAD, OnDisk
 from partita.training.draws import Draws, seed_of
 from partita.training.finish import finished, needs_finishing, rows_to_look_at
-from partita.training.objective import bound, moves, objective, values_at
+from partita.training.objective import bound, moves, objective, taken_on, values_at
+from partita.training.ranks import ALONE, Ranks
+from partita.training.spread import check_spread
 
 
 def initial_parameters(recipe: Recipe, seed: int) -> dict[str, Tensor]:
@@ -33,7 +35,8 @@ class Ensemble:
     The runs share the data and nothing else: gradients of the summed loss fall apart into each model's own, the
     optimiser works element by element, and each run draws its own noise. So one model's NaN stays its own.
 
-    `x` is an array or tensor, which moves to the device as a whole, or an array on disk, which stays there.
+    `x` is an array or tensor, which moves to the device as a whole, or an array on disk, which stays there. Several
+    `ranks` share the rows of every batch, and all hold the same models.
     """
 
     def __init__(
@@ -48,11 +51,12 @@ class Ensemble:
         batch_size: int,
         device: torch.device,
         compiled: bool = False,
+        ranks: Ranks = ALONE,
     ):
         if len({recipe.structure for recipe in recipes}) != 1:
             raise ValueError("runs of different structure cannot share an ensemble")
         self.recipes, self.seeds, self.device = list(recipes), list(seeds), device
-        self.recipe = self.recipes[0]
+        self.recipe, self.ranks = self.recipes[0], ranks
         if self.recipe.labels != "none" and (u is None or u.shape[-1] != self.recipe.architecture.labels):
             expected = self.recipe.architecture.labels
             raise ValueError(f"the method needs labels u, {expected} a row; got {None if u is None else u.shape}")
@@ -68,6 +72,8 @@ class Ensemble:
             name: torch.stack([own[name] for own in each]).to(device).requires_grad_() for name in each[0]
         }
         self.modules: dict[str, nn.Module] = {name: make().to(device) for name, make in self.recipe.networks.items()}
+        if ranks.size > 1 and self.recipe.players:
+            check_spread(ranks, self.modules, batch_size)
         self.optimisers = [self._optimiser(player) for player in self.recipe.players]
         self.losses = [self._loss(turn, compiled) for turn in range(len(self.recipe.players))]
         self.bank = Bank(len(self.seeds), len(self.x), batch_size, self.recipe, device) if self.recipe.bank else None
@@ -87,13 +93,14 @@ class Ensemble:
 
     def take_step(self, index: Tensor, noise: Tensor, values: Tensor) -> None:
         """Each player in turn takes the gradient of its own objective with respect to its own parameters."""
-        rows = self._observe(index)
+        rows = self._observe(index, index[:, self.ranks.rows(index.shape[1])])
         quantities: list[Tensor] = []
         for player, optimiser, loss in zip(self.recipe.players, self.optimisers, self.losses):
             owned = self.owned(player)
             parameters = {name: p if name in owned else p.detach() for name, p in self.parameters.items()}
             losses, named = loss(parameters, rows, noise, values)
-            for p, gradient in zip(owned.values(), torch.autograd.grad(losses.sum(), list(owned.values()))):
+            gradients = torch.autograd.grad(losses.sum(), list(owned.values()))
+            for p, gradient in zip(owned.values(), self.ranks.average(gradients)):
                 # the fused kernel walks memory, not indices: a transposed gradient would meet the wrong parameters
                 p.grad = gradient.contiguous()
             optimiser.step()
@@ -112,8 +119,9 @@ class Ensemble:
         noise = self.draws.noise(self.step, count)
         values = torch.stack([self.values(self.step + offset) for offset in range(count)])
         if isinstance(self.x, OnDisk):
-            self.x.expect(index)
-        if self.device.type == "cuda" and not streamed:  # a graph cannot wait for a disk
+            self.x.expect(index[..., self.ranks.rows(index.shape[-1])])
+        # a graph cannot wait for a disk, nor for another process
+        if self.device.type == "cuda" and not streamed and self.ranks.size == 1:
             if count not in self._captured:
                 self._captured[count] = Captured(self, index, noise, values)
             self._captured[count].replay(index, noise, values)
@@ -124,9 +132,10 @@ class Ensemble:
 
     def read_quantities(self, count: int) -> np.ndarray:
         """(quantities, E): means over the last `count` steps; starts the next interval."""
-        means = (self.total / count).cpu().numpy()
+        means = (self.total / count).cpu()
+        self.ranks.share([means])  # what is decided by them is decided alike
         self.total.zero_()
-        return means
+        return means.numpy()
 
     def state(self) -> dict[str, Tensor]:
         """All that changes during training, by name."""
@@ -142,6 +151,12 @@ class Ensemble:
             for name, value in self.state().items():
                 value.copy_(state[name])
         self.step = step
+
+    def agree(self) -> None:
+        """All ranks go on from the first one's state."""
+        if self.ranks.tell(self.step) != self.step:
+            raise ValueError("no checkpoint of the first process is seen here: all need the same --out folder")
+        self.ranks.share(list(self.state().values()))
 
     def model(self, e: int) -> dict[str, Tensor]:
         """The parameters of run `e` alone, after what its method does once training is over."""
@@ -166,14 +181,15 @@ class Ensemble:
         return optimiser
 
     def _loss(self, turn: int, compiled: bool):
-        batched = self._batched(turn)
+        batched = self._batched(turn, self.ranks)
         return torch.compile(batched, fullgraph=True, dynamic=False) if compiled else batched
 
-    def _batched(self, turn: int):
-        return vmap(partial(objective, self.recipe, turn, self.modules, len(self.x)))
+    def _batched(self, turn: int, ranks: Ranks = ALONE):
+        return vmap(partial(objective, self.recipe, turn, self.modules, len(self.x), ranks=ranks))
 
-    def _observe(self, index: Tensor) -> dict[str, Tensor]:
-        x = self.x[index].to(torch.float32)
+    def _observe(self, index: Tensor, own: Tensor | None = None) -> dict[str, Tensor]:
+        """What is known of the rows `index`; x where there are ranks that share them, of the rows `own`."""
+        x = self.x[index if own is None else own].to(torch.float32)
         rows = {"x": x if self.x_scale == 1.0 else x * self.x_scale}
         if self.bank is not None:
             rows["bank"] = self.bank.others(index)
@@ -183,7 +199,8 @@ class Ensemble:
         """(E, M, 2K): means and log-variances of q(z|x) by the networks as they are."""
 
         def encode(parameters: dict[str, Tensor], x: Tensor) -> Tensor:
-            q = self.recipe.trace.encode(bound(self.modules, parameters), x, None)
+            networks, own = taken_on(bound(self.modules, parameters), x, self.ranks)
+            q = self.recipe.trace.encode(networks, own, None)
             return torch.cat([q.mean, q.log_variance], -1)
 
         with torch.no_grad():

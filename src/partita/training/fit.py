@@ -62,6 +62,7 @@ def fit(
     history = history or History(ensemble.quantity_names, len(ensemble.seeds), watched.names)
     if checkpoints is not None:
         checkpoints.restore(ensemble, history)
+    ensemble.agree()
     if on_begin is not None:
         on_begin(history)
     saved_at = time.monotonic()
@@ -78,7 +79,7 @@ def fit(
                 break
         wish = stop()
         due = time.monotonic() - saved_at > seconds_between_checkpoints or ensemble.step == steps
-        if checkpoints is not None and (wish or due):
+        if checkpoints is not None and (wish or due) and ensemble.ranks.first:
             checkpoints.save(ensemble, history)
             saved_at = time.monotonic()
         if wish and ensemble.step < steps:
@@ -89,7 +90,7 @@ def fit(
 
 def _voice_concern(ensemble: Ensemble, history: History) -> None:
     """Warns once of what the method finds worrying in the last logged quantities of its runs."""
-    if ensemble.recipe.concern is None or not history.steps:
+    if ensemble.recipe.concern is None or not history.steps or not ensemble.ranks.first:
         return
     last = history.row(-1)
     found = [ensemble.recipe.concern(dict(zip(history.names, values))) for values in last.T.tolist()]

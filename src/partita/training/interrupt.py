@@ -11,15 +11,16 @@ class Interrupted(Exception):
 
 
 @contextmanager
-def interruptible() -> Iterator[Callable[[], bool]]:
-    """Yields a function that says whether a stop was asked for. A second Ctrl-C stops at once."""
+def interruptible(*, patient: bool = False) -> Iterator[Callable[[], bool]]:
+    """Yields a function that says whether a stop was asked for. A second Ctrl-C stops at once, unless `patient`: where
+    several processes train together, whoever started them may send the same wish twice."""
     asked = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield asked.is_set
         return
 
     def ask(signum, frame):
-        if asked.is_set():
+        if asked.is_set() and not patient:
             raise KeyboardInterrupt
         asked.set()
 

@@ -2,13 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from torch import Tensor, nn
 from torch.func import functional_call
 
 from partita.recipes import Ramp, Recipe
 from partita.recipes.recipe import value_at
-from partita.trace import Batch
+from partita.trace import Batch, Networks
+from partita.training.ranks import ALONE, Ranks
 
 
 def value_names(recipe: Recipe) -> list[str]:
@@ -37,17 +39,18 @@ def objective(
     rows: Mapping[str, Tensor],
     noise: Tensor,
     values: Tensor,
+    ranks: Ranks = ALONE,
 ) -> tuple[Tensor, dict[str, Tensor]]:
     """The loss and quantities of the player whose turn it is, for one model; under vmap, for E models.
 
     `rows` holds x, and u and labelled where there are labels; `noise` the recipe's noises side by side; `values` the
-    numbers of `value_names`.
+    numbers of `value_names`. Several `ranks` have their own rows of x each, and all rows of everything else.
     """
-    networks = bound(modules, parameters)
+    networks, x = taken_on(bound(modules, parameters), rows["x"], ranks)
     named = dict(zip(value_names(recipe), values.unbind(-1)))
     knobs = {name: named[f"knob.{name}"] for name in recipe.knobs}
     pieces = dict(zip(recipe.noise, noise.split(list(recipe.noise.values()), -1)))
-    trace = recipe.trace(networks, Batch(size=size, **rows), pieces, knobs)
+    trace = recipe.trace(networks, Batch(size=size, **{**rows, "x": x}), pieces, knobs)
     quantities: dict[str, Tensor] = {}
     player = recipe.players[turn]
     for measure in player.measures:
@@ -55,6 +58,15 @@ def objective(
     loss = sum((named[f"{turn}.{name}"] * quantities[name] for name in player.weights), noise.new_zeros(()))
     prefix = "" if turn == 0 else f"{player.owns[0]}_"
     return loss, {f"{prefix}loss": loss, **quantities}
+
+
+def taken_on(networks: Networks, x: Tensor, ranks: Ranks) -> tuple[Networks, Any]:
+    """The networks and observations with which a trace holds the whole batch, wherever its rows are (`spread`)."""
+    if ranks.size == 1:
+        return networks, x
+    from partita.training.spread import Own, Spread
+
+    return {name: Spread(network, ranks) for name, network in networks.items()}, Own(x)
 
 
 def bound(modules: Mapping[str, nn.Module], parameters: Mapping[str, Tensor]) -> "dict[str, Bound]":
