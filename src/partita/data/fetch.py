@@ -6,7 +6,7 @@ PARTITA_DATA, a folder that is only read; PARTITA_OFFLINE=1, never use the netwo
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError, URLError
@@ -19,10 +19,16 @@ ATTEMPTS = 4  # a mirror
 HOPELESS = (400, 401, 403, 404, 405, 410, 451)  # HTTP answers that asking again will not change
 
 
-def places(folder: str | None) -> list[Path]:
-    """Folders in which a data set's files may lie, the first choice first."""
-    roots = [Path(root).expanduser() for root in (os.environ.get("PARTITA_DATA"),) if root] + [cache_folder()]
-    return [place for root in roots for place in ([root / folder, root] if folder else [root])]
+def places(folder: str | None) -> Iterator[Path]:
+    """Folders in which a data set's files may lie, the first choice first; the cache is thought of last."""
+    own = os.environ.get("PARTITA_DATA")
+    if own:
+        yield from _inside(Path(own).expanduser(), folder)
+    yield from _inside(cache_folder(), folder)
+
+
+def _inside(root: Path, folder: str | None) -> list[Path]:
+    return [root / folder, root] if folder else [root]
 
 
 def cache_folder() -> Path:
