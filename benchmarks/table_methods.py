@@ -23,6 +23,7 @@ import torch
 from partita.data import Dataset, label, load, mask_labels
 from partita.studies import Run, Store, evaluate_run, plan, train
 from partita.studies.plan import MODELS_AT_ONCE, ensembles
+from partita.training import Interrupted
 from partita.training.device import choose_device
 from written import about, in_one_line, keep, markdown, mean_and_range
 
@@ -120,6 +121,8 @@ def _trained(pieces, asked: dict[str, list[Run]], data: Dataset, store: Store, d
             start = time.perf_counter()
             train(together, data, store, device=device)
             seconds = time.perf_counter() - start
+        except Interrupted:
+            raise
         except Exception as error:
             for name in rows:
                 yield _failed(name, data, in_one_line(error))

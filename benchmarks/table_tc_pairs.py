@@ -19,6 +19,7 @@ from partita.data import Dataset, load
 from partita.metrics import gaussian_tc, mig
 from partita.studies import Run, Store, plan, train
 from partita.studies.evaluate import some_rows
+from partita.training import Interrupted
 from partita.training.device import choose_device
 from written import about, in_one_line, keep, markdown, mean_and_range
 
@@ -154,6 +155,8 @@ def main() -> None:
             train(planned, dataset, store, device=device)
             lines.append(f"{method}: {len(planned)} models at once, {time.perf_counter() - start:.0f} s of training.")
             runs += [measured(store, run, dataset, device) for run in planned]
+        except Interrupted:
+            raise
         except Exception as error:
             lines.append(f"{method}: {in_one_line(error)}")
         print(lines[-1], flush=True)
