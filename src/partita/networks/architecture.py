@@ -1,6 +1,7 @@
 """Which networks a model has, as data; and the encoder and decoder themselves."""
 
 import math
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,8 @@ from partita.distributions import Bernoulli, Gaussian, Posterior
 from partita.networks.bodies import BODIES, IMAGES_ONLY, read
 from partita.networks.posteriors import POSTERIORS, checked_rho
 
+PRECISIONS = ("float32", "bf16")
+
 
 @dataclass(frozen=True)
 class Architecture:
@@ -19,7 +22,8 @@ class Architecture:
 
     `likelihood` is "bernoulli", "gaussian" (one learned variance), "gaussian:features" (one learned variance a
     feature) or "gaussian:0.25" (fixed variance). `posterior` is "diagonal", "correlated" (noise with correlation `rho`
-    between all latents, 0.9 unless said) or "full" (a covariance learned for every observation).
+    between all latents, 0.9 unless said) or "full" (a covariance learned for every observation). With `precision`
+    "bf16" the layers of encoder and decoder compute in bfloat16; parameters, densities and losses stay float32.
     """
 
     shape: tuple[int, ...]
@@ -30,6 +34,7 @@ class Architecture:
     labels: int = 0
     posterior: str = "diagonal"
     rho: float | None = None
+    precision: str = "float32"
 
     def __post_init__(self):
         if self.latents < 1:
@@ -41,6 +46,8 @@ class Architecture:
             raise ValueError(f"hidden must be widths of at least 1, got {self.hidden}")
         if self.labels < 0:
             raise ValueError(f"labels must be at least 0, got {self.labels}")
+        if self.precision not in PRECISIONS:
+            raise ValueError(f"unknown precision {self.precision!r}: use {' or '.join(PRECISIONS)}")
         parse_likelihood(self.likelihood)
         checked_rho(self.posterior, self.rho)
         if self.network in IMAGES_ONLY:
@@ -81,9 +88,12 @@ class Encoder(nn.Module):
         super().__init__()
         self.body, _ = architecture.bodies(beside=architecture.labels if sees_labels else 0)
         self.as_posterior = architecture.as_posterior
+        self.precision = architecture.precision
 
     def forward(self, x: Tensor, u: Tensor | None = None) -> Posterior:
-        return self.as_posterior(read(self.body, x, u))
+        with computing_in(self.precision, x):
+            numbers = read(self.body, x, u)
+        return self.as_posterior(numbers.to(x.dtype))
 
 
 class Decoder(nn.Module):
@@ -94,6 +104,7 @@ class Decoder(nn.Module):
         _, self.body = architecture.bodies()
         family, variance = parse_likelihood(architecture.likelihood)
         self.family = family
+        self.precision = architecture.precision
         if family == "gaussian":
             features = (1, *architecture.shape)
             if variance == "learned":
@@ -104,8 +115,17 @@ class Decoder(nn.Module):
                 self.register_buffer("log_variance", torch.tensor(math.log(float(variance))), persistent=False)
 
     def forward(self, z: Tensor) -> Bernoulli | Gaussian:
-        output = self.body(z)
+        with computing_in(self.precision, z):
+            output = self.body(z)
+        output = output.to(z.dtype)
         return Bernoulli(output) if self.family == "bernoulli" else Gaussian(output, self.log_variance)
+
+
+def computing_in(precision: str, like: Tensor):
+    """The context in which layers compute in this precision, on the device of `like`."""
+    if precision == "float32":
+        return nullcontext()
+    return torch.autocast(like.device.type, torch.bfloat16, cache_enabled=False)
 
 
 def parse_likelihood(likelihood: str) -> tuple[str, str | float]:

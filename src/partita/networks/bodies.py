@@ -10,6 +10,7 @@ from math import prod
 import torch
 from torch import Tensor, nn
 
+from partita.networks.convolutions import Doubling, Halving
 from partita.networks.normalise import BatchNorm
 
 Shape = tuple[int, ...]
@@ -38,12 +39,10 @@ def burgess(shape: Shape, width_out: int, width_in: int, *, beside: int = 0) -> 
     """Burgess et al. 2018: 32 channels, kernel 4, stride 2 down to 4 x 4, then 256-256; three convolutions for 32
     pixels, four for 64."""
     channels, depth = _image(shape)
-    down = [nn.Conv2d(channels if i == 0 else 32, 32, 4, 2, 1) for i in range(depth)]
-    up = [nn.ConvTranspose2d(32, 32 if i < depth - 1 else channels, 4, 2, 1) for i in range(depth)]
-    encoder = nn.Sequential(
-        *_with_relu(down), nn.Flatten(), *_stack((512 + beside, 256, 256)), nn.Linear(256, width_out)
-    )
-    decoder = nn.Sequential(*_stack((width_in, 256, 256, 512)), nn.Unflatten(1, (32, 4, 4)), *_with_relu(up)[:-1])
+    down = _convolutions((channels, *[32] * depth))
+    encoder = nn.Sequential(*down, nn.Flatten(), *_stack((512 + beside, 256, 256)), nn.Linear(256, width_out))
+    up = _transposed((*[32] * depth, channels))
+    decoder = nn.Sequential(*_stack((width_in, 256, 256, 512)), nn.Unflatten(1, (32, 4, 4)), *up)
     return encoder, decoder
 
 
@@ -51,12 +50,10 @@ def idvae(shape: Shape, width_out: int, width_in: int, *, beside: int = 0) -> tu
     """The architecture of the IDVAE paper (spec 004, section 4), after Locatello et al. 2019: 32-32-64-64 channels."""
     channels, depth = _image(shape)
     inner = [32, 32, 64, 64][-depth:]
-    widths = [channels, *inner]
-    down = [nn.Conv2d(a, b, 4, 2, 1) for a, b in pairwise(widths)]
-    outward = [64, *([64, 32, 32][-(depth - 1) :]), channels]
-    up = [nn.ConvTranspose2d(a, b, 4, 2, 1) for a, b in pairwise(outward)]
-    encoder = nn.Sequential(*_with_relu(down), nn.Flatten(), *_stack((1024 + beside, 256)), nn.Linear(256, width_out))
-    decoder = nn.Sequential(*_stack((width_in, 256, 1024)), nn.Unflatten(1, (64, 4, 4)), *_with_relu(up)[:-1])
+    down = _convolutions((channels, *inner))
+    up = _transposed((64, *([64, 32, 32][-(depth - 1) :]), channels))
+    encoder = nn.Sequential(*down, nn.Flatten(), *_stack((1024 + beside, 256)), nn.Linear(256, width_out))
+    decoder = nn.Sequential(*_stack((width_in, 256, 1024)), nn.Unflatten(1, (64, 4, 4)), *up)
     return encoder, decoder
 
 
@@ -100,11 +97,21 @@ def read(body: nn.Module, x: Tensor, beside: Tensor | None) -> Tensor:
 
 
 def _stack(widths: Shape) -> list[nn.Module]:
-    return _with_relu([nn.Linear(a, b) for a, b in pairwise(widths)])
+    return [module for a, b in pairwise(widths) for module in (nn.Linear(a, b), nn.ReLU())]
 
 
-def _with_relu(layers: list) -> list[nn.Module]:
-    return [module for layer in layers for module in (layer, nn.ReLU())]
+def _convolutions(channels: Shape) -> list[nn.Module]:
+    return _with_places([Halving(a, b) for a, b in pairwise(channels)])
+
+
+def _transposed(channels: Shape) -> list[nn.Module]:
+    last = len(channels) - 2
+    return _with_places([Doubling(a, b, rectified=i < last) for i, (a, b) in enumerate(pairwise(channels))])
+
+
+def _with_places(layers: list) -> list[nn.Module]:
+    """Each followed by a place that does nothing: parameters keep the names they had when a ReLU stood there."""
+    return [module for layer in layers for module in (layer, nn.Identity())]
 
 
 def _image(shape: Shape) -> tuple[int, int]:

@@ -1,0 +1,164 @@
+"""Convolutions of kernel 4, stride 2, padding 1 of E models at once, as operations of torch: E comes from `vmap`.
+
+For bfloat16 on a CUDA device, where grouped convolutions leave most of the device idle. Images are channels last:
+big (E, B, 2S, 2S, C), small (E, B, S, S, D), weights (E, 16, C, D). `torch.nn.functional.conv2d` is the oracle.
+"""
+
+from importlib.util import find_spec
+
+import torch
+from torch import Tensor
+
+# Small pixels a program takes at once; programs that keep a large GPU busy.
+ROWS, PROGRAMS = 128, 528
+LEAST_CHANNELS = 16
+
+
+@torch.compiler.assume_constant_result
+def found() -> bool:
+    return find_spec("triton") is not None
+
+
+def covers(channels: int) -> bool:
+    """Channel numbers the kernels take on the small side: whole tiles."""
+    return channels >= LEAST_CHANNELS and channels & (channels - 1) == 0
+
+
+@torch.library.custom_op("partita::halve", mutates_args=(), device_types="cuda")
+def halve(big: Tensor, weight: Tensor, bias: Tensor | None, relu: bool) -> Tensor:
+    """Convolution with bias, then ReLU where asked: (E, B, 2S, 2S, C) -> (E, B, S, S, D)."""
+    from partita.kernels import triton_convolutions as kernels
+
+    big, weight = big.contiguous(), weight.contiguous()
+    small = _half(big, weight)
+    models, images, side, _, narrow = small.shape
+    rows, wide = images * side * side, big.shape[-1]
+    _check(big, small)
+    kernels.halve[(-(-rows // ROWS), models)](  # type: ignore[index]
+        big, weight, _place(bias, weight), small, rows,
+        SIDE=side, BIG=wide, SMALL=narrow, RELU=relu, BIASED=bias is not None,
+        ROWS=ROWS, DEPTH=_tile(16 * wide) if wide < LEAST_CHANNELS else wide, COLUMNS=_tile(narrow),
+    )  # fmt: skip
+    return small
+
+
+@torch.library.custom_op("partita::double", mutates_args=(), device_types="cuda")
+def double(small: Tensor, weight: Tensor, bias: Tensor | None, relu: bool) -> Tensor:
+    """Transposed convolution with bias, then ReLU where asked: (E, B, S, S, D) -> (E, B, 2S, 2S, C)."""
+    from partita.kernels import triton_convolutions as kernels
+
+    small, weight = small.contiguous(), weight.contiguous()
+    big = _doubled(small, weight)
+    models, images, side, _, narrow = small.shape
+    rows, wide = images * side * side, big.shape[-1]
+    _check(big, small)
+    kernels.double[(-(-rows // ROWS), models, 4)](  # type: ignore[index]
+        small, weight, _place(bias, weight), big, rows,
+        SIDE=side, BIG=wide, SMALL=narrow, RELU=relu, BIASED=bias is not None, ROWS=ROWS, COLUMNS=_tile(wide),
+    )  # fmt: skip
+    return big
+
+
+@torch.library.custom_op("partita::tap_products", mutates_args=(), device_types="cuda")
+def tap_products(big: Tensor, small: Tensor) -> Tensor:
+    """The gradient of the weights in float32, (E, 16, C, D): sums over small pixels of patch times pixel."""
+    from partita.kernels import triton_convolutions as kernels
+
+    big, small = big.contiguous(), small.contiguous()
+    models, images, side, _, narrow = small.shape
+    rows, wide = images * side * side, big.shape[-1]
+    _check(big, small)
+    taps = 1 if wide < LEAST_CHANNELS else 16
+    splits = max(1, min(-(-PROGRAMS // (taps * models)), rows // 512))
+    share = -(-rows // splits)
+    products = torch.empty(splits, models, 16, wide, narrow, device=big.device)
+    kernels.tap_products[(taps, models, splits)](  # type: ignore[index]
+        big, small, products, rows, share,
+        SIDE=side, BIG=wide, SMALL=narrow,
+        ROWS=64, DEPTH=_tile(16 * wide) if taps == 1 else wide, COLUMNS=_tile(narrow),
+    )  # fmt: skip
+    return products[0] if splits == 1 else products.sum(0)
+
+
+def _half(big: Tensor, weight: Tensor) -> Tensor:
+    models, images, side = big.shape[:3]
+    return big.new_empty(models, images, side // 2, side // 2, weight.shape[-1])
+
+
+def _doubled(small: Tensor, weight: Tensor) -> Tensor:
+    models, images, side = small.shape[:3]
+    return small.new_empty(models, images, 2 * side, 2 * side, weight.shape[-2])
+
+
+def _place(bias: Tensor | None, weight: Tensor) -> Tensor:
+    return weight if bias is None else bias.contiguous()  # without a bias the kernel is given a place it never reads
+
+
+def _tile(channels: int) -> int:
+    return max(LEAST_CHANNELS, 1 << (channels - 1).bit_length())
+
+
+def _check(big: Tensor, small: Tensor) -> None:
+    if big[0].numel() >= 2**31 or small[0].numel() >= 2**31:  # offsets within a model are 32 bits
+        raise ValueError(f"a batch of images of {tuple(big.shape[1:])} is too large for one step; use a smaller batch")
+
+
+halve.register_fake(lambda big, weight, bias, relu: _half(big, weight))
+double.register_fake(lambda small, weight, bias, relu: _doubled(small, weight))
+
+
+@tap_products.register_fake
+def _(big, small):
+    return big.new_empty(small.shape[0], 16, big.shape[-1], small.shape[-1], dtype=torch.float32)
+
+
+def _remember(ctx, inputs, output) -> None:
+    image, weight, bias, relu = inputs
+    ctx.save_for_backward(image, weight, *([output] if relu else []))
+    ctx.biased = bias is not None
+
+
+def _masked(ctx, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
+    """Image, weight, the gradient before the ReLU, and the bias's."""
+    image, weight, *output = ctx.saved_tensors
+    if output:
+        gradient = gradient * (output[0] > 0)
+    bias = gradient.sum((1, 2, 3), dtype=torch.float32).to(weight.dtype) if ctx.biased else None
+    return image, weight, gradient, bias
+
+
+def _halve_backward(ctx, gradient: Tensor):
+    big, weight, gradient, bias = _masked(ctx, gradient)
+    to_big = double(gradient, weight, None, False) if ctx.needs_input_grad[0] else None
+    return to_big, tap_products(big, gradient).to(weight.dtype), bias, None
+
+
+def _double_backward(ctx, gradient: Tensor):
+    small, weight, gradient, bias = _masked(ctx, gradient)
+    to_small = halve(gradient, weight, None, False) if ctx.needs_input_grad[0] else None
+    return to_small, tap_products(gradient, small).to(weight.dtype), bias, None
+
+
+halve.register_autograd(_halve_backward, setup_context=_remember)
+double.register_autograd(_double_backward, setup_context=_remember)
+
+
+def _over_models(operation):
+    """The rule for `vmap`: the mapped axis becomes part of the model axis."""
+
+    def rule(info, in_dims, *inputs):
+        lined_up = []
+        for value, axis in zip(inputs, in_dims):
+            if isinstance(value, Tensor):
+                value = (
+                    value.unsqueeze(0).expand(info.batch_size, *value.shape) if axis is None else value.movedim(axis, 0)
+                )
+                value = value.flatten(0, 1)
+            lined_up.append(value)
+        return operation(*lined_up).unflatten(0, (info.batch_size, -1)), 0
+
+    return rule
+
+
+for _operation in (halve, double, tap_products):
+    _operation.register_vmap(_over_models(_operation))

@@ -1,0 +1,79 @@
+"""Our convolutions against PyTorch's in float64: values and gradients, one model and many, plain and under vmap."""
+
+import pytest
+import torch
+from torch.func import vmap
+
+from partita.networks.convolutions import Doubling, Halving
+from partita.recipes import RECIPES
+from partita.training import Ensemble
+
+CASES = [(Halving, 1, 32, 64), (Halving, 3, 32, 32), (Halving, 32, 64, 8), (Halving, 32, 32, 10),
+         (Doubling, 64, 32, 4), (Doubling, 32, 1, 32), (Doubling, 32, 3, 7), (Doubling, 32, 32, 16)]  # fmt: skip
+
+
+def _relative(found: torch.Tensor, expected: torch.Tensor) -> float:
+    return float((found.double().cpu() - expected).norm() / expected.norm())
+
+
+def _loss(layer, weight, bias, image, pull):
+    """A scalar whose gradients are those of the layer pulled by `pull`."""
+    output = torch.func.functional_call(layer, {"weight": weight, "bias": bias}, (image,))
+    return (output.to(pull.dtype) * pull).sum(), output
+
+
+@pytest.mark.parametrize(("kind", "channels_in", "channels_out", "side"), CASES)
+@pytest.mark.parametrize("models", [1, 3])
+@pytest.mark.parametrize("rectified", [True, False])
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_values_and_gradients(kind, channels_in, channels_out, side, models, rectified):
+    torch.manual_seed(0)
+    layer = kind(channels_in, channels_out, rectified=rectified)
+    images = 5
+    out_side = side // 2 if kind is Halving else 2 * side
+    draw = lambda *shape: torch.randn(models, *shape).bfloat16().double()  # noqa: E731  exact in both precisions
+    image = draw(images, channels_in, side, side)
+    weight, bias = draw(*layer.weight.shape) * 0.125, draw(channels_out)
+    pull = draw(images, channels_out, out_side, out_side)
+    exact = [value.clone().requires_grad_() for value in (weight, bias, image)]
+    expected_loss, expected = vmap(lambda *a: _loss(layer, *a))(*exact, pull)
+    wanted = torch.autograd.grad(expected_loss.sum(), exact)
+    ours = [value.float().cuda().requires_grad_() for value in (weight, bias, image)]
+    with torch.autocast("cuda", torch.bfloat16, cache_enabled=False):
+        loss, found = vmap(lambda *a: _loss(layer, *a))(*ours, pull.float().cuda())
+    assert found.dtype == torch.bfloat16
+    assert _relative(found, expected.detach()) < 4e-3  # one rounding to bfloat16
+    for mine, theirs in zip(torch.autograd.grad(loss.sum(), ours), wanted):
+        assert _relative(mine, theirs) < 1e-2
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_model_trains_as_in_float32(compiled):
+    x = (torch.rand(256, 1, 32, 32, generator=torch.Generator().manual_seed(0)) < 0.1).float().numpy()
+
+    def last(precision: str) -> float:
+        house = {"latents": 4, "shape": (1, 32, 32), "network": "burgess", "likelihood": "bernoulli"}
+        recipe = RECIPES["beta_tcvae"](precision=precision, **house)
+        runs = Ensemble([recipe] * 2, [0, 1], x, batch_size=64, device=torch.device("cuda"), compiled=compiled)
+        runs.advance(100)
+        return float(runs.read_quantities(100)[0].mean())
+
+    assert last("bf16") == pytest.approx(last("float32"), rel=0.01)
+
+
+@pytest.mark.parametrize("precision", ["bf16"])
+def test_bfloat16_trains_on_a_cpu_too(precision):
+    x = (torch.rand(64, 1, 32, 32, generator=torch.Generator().manual_seed(0)) < 0.1).float().numpy()
+    house = {"latents": 4, "shape": (1, 32, 32), "network": "burgess", "likelihood": "bernoulli"}
+    losses = {}
+    for kind in ("float32", precision):
+        recipe = RECIPES["beta_tcvae"](precision=kind, **house)
+        runs = Ensemble([recipe], [0], x, batch_size=32, device=torch.device("cpu"))
+        runs.advance(10)
+        assert all(p.dtype == torch.float32 for p in runs.parameters.values())
+        losses[kind] = float(runs.read_quantities(10)[0].mean())
+    assert losses[precision] != losses["float32"]
+    assert losses[precision] == pytest.approx(losses["float32"], rel=0.01)
