@@ -139,4 +139,6 @@ def _together(collective: Callable, *arguments, **settings) -> Any:
         if type(error).__name__ not in ("RuntimeError", "DistBackendError", "DistNetworkError", "DistStoreError"):
             raise
         reason = str(error).strip().splitlines()[0]
-        raise OSError(f"another process of this training ended ({reason}); its own message says why") from None
+        if "peer" in reason or "onnection" in reason:
+            raise OSError("another process of this training ended; its own message says why") from None
+        raise OSError(f"the processes of this training cannot talk to each other: {reason}") from None
