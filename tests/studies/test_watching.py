@@ -47,7 +47,7 @@ def test_it_goes_on_with_its_scores_or_with_others(sprites, tmp_path, monkeypatc
     for folder, names in (("b", "mig"), ("c", "gaussian_tc")):
         asked = iter([False] * 24 + [True] * 100)
         with monkeypatch.context() as patch:
-            patch.setattr(execute, "interruptible", lambda asked=asked: nullcontext(lambda: next(asked)))
+            patch.setattr(execute, "interruptible", lambda asked=asked, **how: nullcontext(lambda: next(asked)))
             with pytest.raises(Interrupted):
                 trained(sprites, tmp_path / folder, log_metrics="mig")
         _, resumed = trained(sprites, tmp_path / folder, log_metrics=names)
