@@ -22,7 +22,8 @@ import torch
 
 from partita.data import Dataset, label, load, mask_labels
 from partita.studies import Run, Store, evaluate_run, plan, train
-from partita.studies.plan import MODELS_AT_ONCE, ensembles
+from partita.studies.plan import ensembles
+from partita.studies.room import Room
 from partita.training import Interrupted
 from partita.training.device import choose_device
 from written import about, in_one_line, keep, markdown, mean_and_range
@@ -108,7 +109,7 @@ def measured(names: list[str], dataset: Dataset, steps: int, seeds: int, folder:
                 asked[name] = planned(ROWS[name], data, steps, seeds)
             except Exception as error:
                 yield _failed(name, dataset, in_one_line(error))
-        pieces = ensembles([run for runs in asked.values() for run in runs], MODELS_AT_ONCE[device.type])
+        pieces = ensembles([run for runs in asked.values() for run in runs], Room(dataset.size, device).models)
         yield from _trained(pieces, asked, data, store, device)
 
 

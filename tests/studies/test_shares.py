@@ -26,7 +26,7 @@ def test_an_unknown_split_is_refused():
 
 @pytest.mark.parametrize("shares", [1, 2, 3, 20])
 def test_every_run_is_dealt_once_and_nobody_waits_long(runs, shares):
-    hands = dealt(ensembles(runs, 64, shares), shares)
+    hands = dealt(ensembles(runs, lambda run: 64, shares), shares)
     assert len(hands) == shares
     assert sorted(member for hand in hands for members in hand for member in members) == sorted(r.id for r in runs)
     steps = {run.id: run.steps for run in runs}
@@ -36,5 +36,5 @@ def test_every_run_is_dealt_once_and_nobody_waits_long(runs, shares):
 
 
 def test_one_share_keeps_the_order_and_the_ensembles(runs):
-    (hand,) = dealt(ensembles(runs, 4), 1)
+    (hand,) = dealt(ensembles(runs, lambda run: 4), 1)
     assert hand == [[r.id for r in runs[:4]], [r.id for r in runs[4:7]], [r.id for r in runs[7:]]]

@@ -32,6 +32,7 @@ app.command()(report)
 def main() -> None:
     """Exit status 0 on success, 2 on bad input with one line on stderr, 130 when interrupted."""
     logging.basicConfig(format="partita: %(message)s", level=logging.WARNING)
+    logging.getLogger("partita.memory").setLevel(logging.INFO)
     try:
         status = app(standalone_mode=False)
     except KeyboardInterrupt:

@@ -1,6 +1,6 @@
 """From what a person asked for to runs, and from runs to ensembles."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import Any
@@ -19,7 +19,6 @@ PAPER_SETTINGS: dict[str, dict[str, Any]] = {
     "pdsprites": {"latents": 4, "groups": (2, 2), "network": "burgess", "likelihood": "bernoulli"},
     "dsprites": {"latents": 10},
 }
-MODELS_AT_ONCE = {"cpu": 64, "cuda": 1024}
 
 
 def plan(
@@ -89,9 +88,9 @@ def _as_methods_need(runs: Sequence[Run], dataset: Dataset) -> list[Run]:
     return [replace(run, **changes[run.setting]) for run in runs]
 
 
-def ensembles(runs: Sequence[Run], at_once: int, shares: int = 1) -> list[list[Run]]:
-    """Runs that share structure, data and length, in groups of at most `at_once`, in the order they were asked for; cut
-    further so that `shares` processes can have as many each."""
+def ensembles(runs: Sequence[Run], at_once: Callable[[Run], int], shares: int = 1) -> list[list[Run]]:
+    """Runs that share structure, data and length, in groups of as many models as `at_once` says of their first, in the
+    order they were asked for; cut further so that `shares` processes can have as many each."""
     shared: dict[Any, list[Run]] = {}
     for run in runs:
         shared.setdefault((run.recipe.structure, run.steps, run.batch_size), []).append(run)
@@ -99,7 +98,7 @@ def ensembles(runs: Sequence[Run], at_once: int, shares: int = 1) -> list[list[R
     for together in shared.values():
         recipe = together[0].recipe
         # runs that find their groups may find different ones, and go on in ensembles of their own
-        width = 1 if recipe.grouped is not None else max(1, at_once // recipe.restarts)
+        width = 1 if recipe.grouped is not None else max(1, at_once(together[0]) // recipe.restarts)
         width = min(width, -(-len(together) // shares))
         pieces += [together[i : i + width] for i in range(0, len(together), width)]
     return pieces

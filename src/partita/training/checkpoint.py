@@ -2,6 +2,7 @@
 
 import logging
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,6 +63,27 @@ class Checkpoints:
     def warm(self) -> "Checkpoints":
         """Those of the warm start of the same runs, where they have one."""
         return Checkpoints(self.folder / "warm", self.members)
+
+    def divide(self, parts: Sequence[tuple["Checkpoints", int]]) -> None:
+        """Gives each part, a number of models in order, a checkpoint of its own, and is gone."""
+        if (self.folder / "warm").exists():
+            self.warm.divide([(part.warm, count) for part, count in parts])
+        found = self._readable(self.newest) or self._readable(self.previous)
+        if found is not None:
+            tensors, about = found
+            start = 0
+            for part, count in parts:
+                own = Ensemble.part(tensors, slice(start, start + count))
+                write_tensors(part.newest, "checkpoint", own, {**about, "members": list(part.members)})
+                start += count
+        self.clear()
+
+    def _readable(self, path: Path) -> tuple[dict[str, torch.Tensor], dict] | None:
+        try:
+            tensors, about = read_tensors(path, "checkpoint")
+        except (FileNotFoundError, ValueError):
+            return None
+        return (tensors, about) if tuple(about.get("members", ())) == self.members else None
 
     def exist(self) -> bool:
         return self.newest.exists() or self.previous.exists()

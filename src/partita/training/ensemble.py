@@ -60,8 +60,7 @@ class Ensemble:
         if self.recipe.labels != "none" and (u is None or u.shape[-1] != self.recipe.architecture.labels):
             expected = self.recipe.architecture.labels
             raise ValueError(f"the method needs labels u, {expected} a row; got {None if u is None else u.shape}")
-        held = isinstance(x, np.ndarray | Tensor)
-        self.x: Tensor | OnDisk = _on_device(x, device) if held else OnDisk(x, device)
+        self.x = _readable(x, device)
         self.x_scale = x_scale
         self.labels = {} if u is None else {"u": _on_device(u, device).float()}
         if labelled is not None:
@@ -158,6 +157,15 @@ class Ensemble:
             raise ValueError("no checkpoint of the first process is seen here: all need the same --out folder")
         self.ranks.share(list(self.state().values()))
 
+    @staticmethod
+    def part(state: dict[str, Tensor], models: slice) -> dict[str, Tensor]:
+        """What of `state()` belongs to these models alone. Log values, which stand beside it in files, too."""
+        last = {"total", "history"}
+        return {
+            name: value[..., models] if name in last else value[models] if value.dim() else value
+            for name, value in state.items()
+        }
+
     def model(self, e: int) -> dict[str, Tensor]:
         """The parameters of run `e` alone, after what its method does once training is over."""
         parameters = {name: p.detach()[e].clone() for name, p in self.parameters.items()}
@@ -217,6 +225,12 @@ class Ensemble:
 
     def _values(self, step: int) -> Tensor:
         return torch.tensor([values_at(recipe, step) for recipe in self.recipes], device=self.device)
+
+
+def _readable(x: Any, device: torch.device) -> Tensor | OnDisk:
+    if isinstance(x, OnDisk):
+        return OnDisk(x.x, device)  # each ensemble reads ahead for itself
+    return _on_device(x, device) if isinstance(x, np.ndarray | Tensor) else OnDisk(x, device)
 
 
 def _on_device(x: np.ndarray | Tensor, device: torch.device) -> Tensor:

@@ -11,6 +11,7 @@ from partita.training.checkpoint import Checkpoints
 from partita.training.ensemble import Ensemble
 from partita.training.history import History
 from partita.training.interrupt import Interrupted
+from partita.training.strides import Strides, to_the_end
 
 log = logging.getLogger("partita")
 
@@ -42,7 +43,12 @@ class Watched:
 NOTHING = Watched((), lambda ensemble: np.zeros((0, len(ensemble.seeds))))
 
 
-def fit(
+def fit(ensemble: Ensemble, steps: int, **settings) -> History:
+    """All strides of `fit_in_strides`, one after the other."""
+    return to_the_end(fit_in_strides(ensemble, steps, **settings))
+
+
+def fit_in_strides(
     ensemble: Ensemble,
     steps: int,
     *,
@@ -54,7 +60,7 @@ def fit(
     on_log: OnLog | None = None,
     stop: Callable[[], bool] = lambda: False,
     seconds_between_checkpoints: float = SECONDS_BETWEEN_CHECKPOINTS,
-) -> History:
+) -> Strides[History]:
     """Trains until `steps`, from a checkpoint where there is one, adding to `history` where one is given.
 
     Raises Interrupted, with everything saved, when `stop` says so. Ends early when no run is finite any more.
@@ -84,6 +90,7 @@ def fit(
             saved_at = time.monotonic()
         if wish and ensemble.step < steps:
             raise Interrupted(f"stopped at step {ensemble.step} of {steps}")
+        yield
     _voice_concern(ensemble, history)
     return history
 

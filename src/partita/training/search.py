@@ -24,11 +24,15 @@ from partita.training.checkpoint import Checkpoints
 from partita.training.draws import seed_of
 from partita.training.ensemble import Ensemble
 from partita.training.finding import Discover, Found, check_rows, find_groups
-from partita.training.fit import fit
+from partita.training.fit import fit_in_strides
 from partita.training.history import History
 from partita.training.latents import Turn, model_of, posterior_of, some_rows, turn_latents
+from partita.training.strides import Strides, to_the_end
 
 log = logging.getLogger("partita")
+
+# Builds an ensemble of these recipes and seeds.
+Make = Callable[[list[Recipe], list[int]], Ensemble]
 
 
 @dataclass(frozen=True)
@@ -48,10 +52,15 @@ class Trained:
         return self.history.diverged(run)
 
 
-def train_models(
+def train_models(recipes: Sequence[Recipe], seeds: Sequence[int], make: Make, steps: int, **settings) -> Trained:
+    """All strides of `train_in_strides`, one after the other."""
+    return to_the_end(train_in_strides(recipes, seeds, make, steps, **settings))
+
+
+def train_in_strides(
     recipes: Sequence[Recipe],
     seeds: Sequence[int],
-    make: Callable[[list[Recipe], list[int]], Ensemble],
+    make: Make,
     steps: int,
     *,
     checkpoints: Checkpoints | None = None,
@@ -59,7 +68,7 @@ def train_models(
     on_begin: Callable[[History], None] | None = None,
     on_log: Callable[[int, History], None] | None = None,
     **loop,
-) -> Trained:
+) -> Strides[Trained]:
     """Trains runs of one structure, with restarts where the recipe asks for them; `make` builds an ensemble of them.
 
     `on_begin(history)` and `on_log(step, history)` see one column a run; of restarts, the first, until one is chosen.
@@ -85,7 +94,9 @@ def train_models(
     if recipes[0].grouped is not None:
         warm = make(repeated, members)
         check_rows(warm)
-        history = fit(warm, steps // 2, **before)  # where this was done already, it only puts `warm` where it ended
+        history = yield from fit_in_strides(
+            warm, steps // 2, **before
+        )  # where this was done already, it only puts `warm` where it ended
         found, turns = find_groups(warm, _given(discover))
         ensemble = make([_grouped(recipe, found.groups) for recipe in repeated], members)
         turn_latents(warm, ensemble, turns)
@@ -93,9 +104,9 @@ def train_models(
         ensemble = make(repeated, members)
         if restarts > 1 and not begun:
             warm = make([_warm(recipe) for recipe in repeated], members)
-            history = fit(warm, steps // 2, **before)
+            history = yield from fit_in_strides(warm, steps // 2, **before)
             regroup_latents(warm, ensemble)
-    history = fit(ensemble, steps, checkpoints=checkpoints, history=history, **loop)
+    history = yield from fit_in_strides(ensemble, steps, checkpoints=checkpoints, history=history, **loop)
     chosen = shown
     if restarts > 1:
         each = [list(range(first, first + restarts)) for first in shown]

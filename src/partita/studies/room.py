@@ -1,0 +1,68 @@
+"""What fits on the device: the data, models at once, ensembles side by side. Said in words before it is taken."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from partita.data import Dataset
+from partita.studies.run import Run
+from partita.training.disk import OnDisk
+from partita.training.memory import FIXED, USABLE, bytes_a_model, free_bytes, in_words, models_that_fit
+
+log = logging.getLogger("partita.memory")
+
+# Ensembles that share a GPU, each on a stream of its own: more have not been faster.
+SIDE_BY_SIDE = 8
+# Of the device's free memory, what data may take; larger ones stay where they are and are read row by row.
+SHARE_OF_DATA = 0.5
+MODELS_AT_ONCE = {"cpu": 64, "cuda": 1024}
+
+
+def data_on(dataset: Dataset, device: torch.device) -> Any:
+    """The observations where training reads them: on a GPU as a whole where they fit."""
+    x, free = dataset.x, free_bytes(device)
+    if free is None or not isinstance(x, np.ndarray):
+        return x
+    if x.nbytes > SHARE_OF_DATA * free:
+        log.info("%s of data stay in memory: %s are free on %s", in_words(x.nbytes), in_words(free), device)
+        return OnDisk(x, device)
+    return torch.tensor(x, device=device)
+
+
+@dataclass(frozen=True)
+class Room:
+    """The room for models on a device that holds `size` rows of data already."""
+
+    size: int
+    device: torch.device
+
+    def models(self, run: Run) -> int:
+        """How many models like this run's train at once; ValueError where not one does."""
+        if self.device.type == "cpu":
+            return MODELS_AT_ONCE["cpu"]
+        limit = MODELS_AT_ONCE[self.device.type]
+        return models_that_fit(run.recipe, self.size, run.batch_size, self.device, limit)
+
+    def ensembles(self, companies: Sequence[Sequence[Run]]) -> int:
+        """How many of these ensembles train side by side: all that the list begins with where they fit together."""
+        if self.device.type == "cpu" or not companies:
+            return 1
+        sizes = [len(runs) * runs[0].recipe.restarts * self._each(runs[0]) for runs in companies]
+        free = free_bytes(self.device) or 0
+        together = sum(sorted(sizes)[-SIDE_BY_SIDE:]) + FIXED
+        at_once = min(SIDE_BY_SIDE, len(companies)) if together < USABLE * free else 1
+        most = together if at_once > 1 else max(sizes) + FIXED
+        log.info("predicted peak memory %s, %s are free on %s", in_words(most), in_words(free), self.device)
+        return at_once
+
+    def _each(self, run: Run) -> int:
+        return bytes_a_model(run.recipe, self.size, run.batch_size, self.device)
+
+
+def say_peak(device: torch.device) -> None:
+    if device.type == "cuda":
+        log.info("peak memory was %s", in_words(torch.cuda.max_memory_allocated(device)))

@@ -1,0 +1,140 @@
+"""One ensemble of a study from its first step to files; where memory does not suffice, in halves."""
+
+import gc
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from partita.data import Dataset
+from partita.recipes import Recipe
+from partita.studies.run import Run
+from partita.studies.source import labels_of
+from partita.studies.store import Store
+from partita.training import Ensemble, History
+from partita.training.device import worth_compiling
+from partita.training.finding import Discover
+from partita.training.fit import NOTHING, Watched
+from partita.training.labels import required_labels
+from partita.training.ranks import Ranks
+from partita.training.search import train_in_strides
+from partita.training.strides import Strides
+
+log = logging.getLogger("partita")
+
+LOG_POINTS = 100
+
+# Told at every log point: the runs of the ensemble, their history, steps done, steps in all.
+Watch = Callable[[Sequence[Run], History, int, int], None]
+
+
+@dataclass(frozen=True)
+class Workshop:
+    """What the ensembles of a study share while they train. `x` is the data where they lie: on the device, on disk, or
+    in memory and read from there."""
+
+    dataset: Dataset
+    x: Any
+    store: Store
+    device: torch.device
+    stop: Callable[[], bool]
+    watch: Watch | None
+    checkpoint_seconds: float
+    watched: Watched
+    ranks: Ranks
+
+    def train(self, runs: list[Run]) -> Strides[None]:
+        """Trains runs of one structure and files them. Out of memory, each half goes on by itself from the last
+        checkpoint."""
+        try:
+            yield from self._train(runs)
+            return
+        except torch.OutOfMemoryError:
+            if len(runs) == 1 or self.ranks.size > 1:
+                raise ValueError(
+                    f"the memory of {self.device} is too small for {runs[0].id}, even by itself: use a smaller batch "
+                    "or network, or another device"
+                ) from None
+        gc.collect()  # the ensemble that did not fit
+        if self.device.type == "cuda":
+            torch.cuda.empty_cache()
+        middle = (len(runs) + 1) // 2
+        log.warning("%d models at once are too many for the memory of %s: going on in halves", len(runs), self.device)
+        halves = [runs[:middle], runs[middle:]]
+        restarts = runs[0].recipe.restarts
+        self.store.checkpoints(runs).divide([(self.store.checkpoints(half), len(half) * restarts) for half in halves])
+        for half in halves:
+            yield from self.train(half)
+
+    def _train(self, runs: list[Run]) -> Strides[None]:
+        steps, first = runs[0].steps, self.ranks.first
+        checkpoints = self.store.checkpoints(runs)
+        recipes = [run.recipe for run in runs]
+
+        def begin(history: History) -> None:
+            for position, run in enumerate(runs if first else ()):
+                self.store.begin(run, history, position)
+
+        def on_log(step: int, history: History) -> None:
+            for position, run in enumerate(runs if first else ()):
+                self.store.log(run, history, position)
+            if self.watch is not None and first:
+                self.watch(runs, history, step, steps)
+
+        trained = yield from train_in_strides(
+            recipes,
+            [run.seed for run in runs],
+            self._maker(runs[0]),
+            steps,
+            log_every=max(1, steps // LOG_POINTS),
+            checkpoints=checkpoints,
+            discover=None if recipes[0].grouped is None else self._discover(),
+            on_begin=begin,
+            on_log=on_log,
+            stop=self.ranks.agreed(self.stop),
+            watched=self.watched if first else NOTHING,
+            seconds_between_checkpoints=self.checkpoint_seconds,
+        )
+        if not first:
+            return
+        begin(trained.history)
+        for position, run in enumerate(runs):
+            diverged = trained.diverged(position)
+            if diverged is not None:
+                log.warning("%s: the loss was no longer finite at step %d; the run was ended", run.id, diverged)
+            self.store.finish(run, trained.models[position], trained.step, diverged, trained.found)
+        checkpoints.clear()
+
+    def _maker(self, run: Run) -> Callable[[list[Recipe], list[int]], Ensemble]:
+        dataset = self.dataset
+        labels = required_labels(run.recipe, run.method, labels_of(dataset), dataset.size, dataset.labelled)
+
+        def make(recipes: list[Recipe], seeds: list[int]) -> Ensemble:
+            return Ensemble(
+                recipes,
+                seeds,
+                self.x,
+                x_scale=dataset.x_scale,
+                u=None if labels is None else labels.u,
+                labelled=None if labels is None else labels.labelled,
+                batch_size=run.batch_size,
+                device=self.device,
+                compiled=worth_compiling(run.steps, self.device),
+                ranks=self.ranks,
+            )
+
+        return make
+
+    def _discover(self) -> Discover:
+        """Groups of the first rank's codes, so that all ranks find the same."""
+        from partita.structure import discover_groups
+
+        def discover(codes: np.ndarray):
+            common = torch.tensor(codes)
+            self.ranks.share([common])
+            return discover_groups(common.numpy())
+
+        return discover
