@@ -47,7 +47,7 @@ trained = pytest.mark.parametrize("method", [name for name in RECIPES if recipe(
 def test_each_player_lowers_its_own_objective(method, x):
     """On one batch, while the others stand still."""
     runs = ensemble(method, x, seeds=(0, 1))
-    index, noise, values = runs.draws.index(0, 1)[0], runs.draws.noise(0, 1)[0], runs.values(0)
+    index, noise, values = runs.draws.index(0, 1)[0], runs.draws.noise(0, 1)[0], runs.values(0, 1)[0]
     for turn, (player, optimiser) in enumerate(zip(runs.recipe.players, runs.optimisers)):
         owned = list(runs.owned(player).values())
         losses = []
@@ -108,7 +108,7 @@ def test_the_whole_loss_is_one_graph(method, x):
     index, noise = runs.draws.index(0, 1)[0], runs.draws.noise(0, 1)[0]
     for turn in range(len(runs.recipe.players)):
         traced = torch.compile(runs._batched(turn), fullgraph=True, dynamic=False, backend="aot_eager")
-        arguments = (runs.parameters, runs._observe(index), noise, runs.values(0))
+        arguments = (runs.parameters, runs._observe(index), noise, runs.values(0, 1)[0])
         expected, found = runs._batched(turn)(*arguments)[0], traced(*arguments)[0]
         torch.testing.assert_close(found, expected)
 

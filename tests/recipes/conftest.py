@@ -24,7 +24,7 @@ def first_loss():
         shared = torch.randn(1, 16, 20, generator=torch.Generator().manual_seed(6), dtype=torch.float64)
         noise = shared[..., : noise.shape[-1]]  # methods differ in how much noise they take: the first columns are z's
         ensemble.modules = {name: module.double() for name, module in ensemble.modules.items()}
-        values = ensemble.values(0).double()
+        values = ensemble.values(0, 1)[0].double()
         loss, quantities = ensemble._batched(0)(parameters, {"x": x[index].double()}, noise, values)
         gradients = torch.autograd.grad(loss.sum(), [parameters[name] for name in owned])
         return loss.item(), {name: q.item() for name, q in quantities.items()}, dict(zip(owned, gradients))

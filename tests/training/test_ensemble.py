@@ -69,7 +69,7 @@ def test_runs_of_different_structure_are_refused(x):
 def test_a_schedule_moves_with_the_step(x):
     recipe = RECIPES["annealed_vae"](latents=2, shape=(8,), network="linear", capacity=10.0, anneal=20)
     runs = Ensemble([recipe], [0], x, batch_size=20, device=CPU)
-    assert [runs.values(step)[0, -1].item() for step in (0, 10, 20, 99)] == [0.0, 5.0, 10.0, 10.0]
+    assert [runs.values(step, 1)[0, 0, -1].item() for step in (0, 10, 20, 99)] == [0.0, 5.0, 10.0, 10.0]
 
 
 def test_logged_quantities_are_means_over_the_interval(x):

@@ -19,6 +19,9 @@ def train(
     likelihood: Annotated[
         str, typer.Option(help="auto, bernoulli, gaussian, gaussian:features, gaussian:0.25")
     ] = "auto",
+    precision: Annotated[
+        str, typer.Option(help="of the networks' layers: float32, or bf16 (quick on GPUs)")
+    ] = "float32",
     steps: Annotated[int, typer.Option(help="gradient steps")] = 5000,
     batch_size: Annotated[int, typer.Option(help="rows a step")] = 128,
     learning_rate: Annotated[float, typer.Option(help="Adam's step size")] = 1e-3,
@@ -60,6 +63,7 @@ def train(
             groups=None if groups is None else parse_groups(groups),
             network=network,
             likelihood=likelihood,
+            precision=precision,
             seeds=parse_seeds(seeds),
             steps=steps,
             batch_size=batch_size,

@@ -17,16 +17,21 @@ log = logging.getLogger("partita")
 FLAGS = "-O3 -march=native -fopenmp -fno-math-errno -fno-trapping-math -ffp-contract=fast -shared -fPIC"
 
 
+def cache_folder() -> Path:
+    """Where what was compiled on this machine is kept; ImportError where nobody can say."""
+    from platformdirs import user_cache_path
+
+    return user_cache_path("partita")
+
+
 @cache
 def library(name: str) -> ctypes.CDLL | None:
     """kernels/{name}.c as a loaded library; None where it cannot be had, said once, and torch does the work instead."""
     try:
-        from platformdirs import user_cache_path
-
         source = files("partita.kernels").joinpath(f"{name}.c").read_text()
         command = [*shlex.split(os.environ.get("CC", "cc")), *FLAGS.split()]
         key = hashlib.blake2b("\0".join([source, *command, _machine()]).encode(), digest_size=8).hexdigest()
-        target = user_cache_path("partita") / "kernels" / f"{name}-{key}.so"
+        target = cache_folder() / "kernels" / f"{name}-{key}.so"
         if not target.exists():
             _compile(command, source, target)
         return ctypes.CDLL(str(target))

@@ -30,6 +30,7 @@ def plan(
     groups: Sequence | str | None = None,
     network: str = "auto",
     likelihood: str = "auto",
+    precision: str = "float32",
     hidden: Sequence[int] = (256, 256),
     seeds: Sequence[int] = (0,),
     steps: int = 5000,
@@ -50,6 +51,8 @@ def plan(
     if likelihood == "auto":
         likelihood = paper.get("likelihood") or choose_likelihood(dataset.x, dataset.x_scale)[0]
     architecture = {"shape": list(dataset.shape), "network": network, "likelihood": likelihood, "hidden": list(hidden)}
+    if precision != "float32":  # named only where it differs: the ids of runs from before it could stay as they were
+        architecture["precision"] = precision
     data = described(dataset)
     if dataset.size < 2:
         raise ValueError(f"{dataset.name} has {dataset.size} row; training needs at least 2")

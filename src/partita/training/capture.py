@@ -7,22 +7,31 @@ WARM_UP = 3
 
 
 class Captured:
-    """`count` steps of an ensemble, recorded once and replayed on fresh draws copied into fixed places."""
+    """Steps of an ensemble, recorded once and replayed on fresh draws copied into fixed places.
+
+    RuntimeError where a step cannot be recorded, since it waits for the device: the ensemble is then as it was.
+    """
 
     def __init__(self, ensemble, index: Tensor, noise: Tensor, values: Tensor):
         self.inputs = tuple(tensor.clone() for tensor in (index, noise, values))
         before = {name: tensor.clone() for name, tensor in ensemble.state().items()}
+        try:  # warm-up moves the models; `before` puts them back
+            self.graph = self._recorded(ensemble)
+        finally:
+            ensemble.load_state(before, ensemble.step)
+
+    def _recorded(self, ensemble) -> torch.cuda.CUDAGraph:
         stream = torch.cuda.Stream()
         stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream):  # warm-up moves the models; `before` puts them back
+        with torch.cuda.stream(stream):
             for _ in range(WARM_UP):
                 ensemble.take_step(*(tensor[0] for tensor in self.inputs))
         torch.cuda.current_stream().wait_stream(stream)
-        self.graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self.graph):
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
             for step in zip(*self.inputs):
                 ensemble.take_step(*step)
-        ensemble.load_state(before, ensemble.step)
+        return graph
 
     def replay(self, index: Tensor, noise: Tensor, values: Tensor) -> None:
         for place, fresh in zip(self.inputs, (index, noise, values)):

@@ -2,9 +2,12 @@
 
 import os
 import shutil
+from contextlib import suppress
 from importlib.util import find_spec
 
 import torch
+
+from partita.kernels.build import cache_folder
 
 # Compiling takes about a minute and then saves half of each step or more.
 STEPS_WORTH_COMPILING = 20000
@@ -26,6 +29,20 @@ def choose_device(name: str = "auto") -> torch.device:
         if (device.index or 0) >= torch.cuda.device_count():
             raise ValueError(f"device {name!r} was asked for, but there are {torch.cuda.device_count()} GPUs")
     return device
+
+
+def check_precision(precision: str, device: torch.device) -> None:
+    """ValueError where layers cannot compute in this precision."""
+    if precision == "bf16" and device.type == "cuda" and not torch.cuda.is_bf16_supported(including_emulation=False):
+        raise ValueError(f"{torch.cuda.get_device_name(device)} has no bf16; use --precision float32")
+
+
+def keep_compiled() -> None:
+    """What the compiler makes is kept for the next start, in a folder of the user's that outlives the machine's
+    temporary one; TORCHINDUCTOR_CACHE_DIR says otherwise."""
+    if "TORCHINDUCTOR_CACHE_DIR" not in os.environ:
+        with suppress(ImportError):
+            os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(cache_folder() / "inductor")
 
 
 def worth_compiling(steps: int, device: torch.device) -> bool:

@@ -1,5 +1,6 @@
 """E models of one structure, trained as one: every parameter is a leaf with a leading model axis."""
 
+import logging
 import warnings
 from collections.abc import Sequence
 from functools import partial
@@ -13,12 +14,15 @@ from torch.func import vmap
 from partita.recipes import Player, Recipe
 from partita.training.bank import Bank
 from partita.training.capture import Captured
+from partita.training.device import check_precision, keep_compiled
 from partita.training.disk import STEPS_AHEAD, OnDisk
 from partita.training.draws import Draws, seed_of
 from partita.training.finish import finished, needs_finishing, rows_to_look_at
 from partita.training.objective import bound, moves, objective, taken_on, values_at
 from partita.training.ranks import ALONE, Ranks
 from partita.training.spread import check_spread
+
+log = logging.getLogger("partita")
 
 
 def initial_parameters(recipe: Recipe, seed: int) -> dict[str, Tensor]:
@@ -55,6 +59,7 @@ class Ensemble:
     ):
         if len({recipe.structure for recipe in recipes}) != 1:
             raise ValueError("runs of different structure cannot share an ensemble")
+        check_precision(recipes[0].architecture.precision, device)
         self.recipes, self.seeds, self.device = list(recipes), list(seeds), device
         self.recipe, self.ranks = self.recipes[0], ranks
         if self.recipe.labels != "none" and (u is None or u.shape[-1] != self.recipe.architecture.labels):
@@ -81,14 +86,17 @@ class Ensemble:
         # Sum over the steps since the last reading: the log shows means over an interval, not single noisy batches.
         self.total = torch.zeros(len(self.quantity_names), len(self.seeds), device=device)
         self._captured: dict[int, Captured] = {}
-        self._constants = None if any(moves(recipe) for recipe in self.recipes) else self._values(0)
+        self._recordable = True
+        self._constants = None if any(moves(recipe) for recipe in self.recipes) else self._values(range(1))
 
     def owned(self, player: Player) -> dict[str, Tensor]:
         return {name: p for name, p in self.parameters.items() if name.split(".")[0] in player.owns}
 
-    def values(self, step: int) -> Tensor:
-        """(E, values): the weights and knobs of every run at this step."""
-        return self._constants if self._constants is not None else self._values(step)
+    def values(self, step: int, count: int) -> Tensor:
+        """(count, E, values): the weights and knobs of every run at the steps from `step` on."""
+        if self._constants is not None:
+            return self._constants.expand(count, -1, -1)
+        return self._values(range(step, step + count))
 
     def take_step(self, index: Tensor, noise: Tensor, values: Tensor) -> None:
         """Each player in turn takes the gradient of its own objective with respect to its own parameters."""
@@ -116,18 +124,32 @@ class Ensemble:
         streamed = isinstance(self.x, OnDisk)
         index = self.draws.index(self.step, count + STEPS_AHEAD if streamed else count)
         noise = self.draws.noise(self.step, count)
-        values = torch.stack([self.values(self.step + offset) for offset in range(count)])
+        values = self.values(self.step, count)
         if isinstance(self.x, OnDisk):
             self.x.expect(index[..., self.ranks.rows(index.shape[-1])])
         # a graph cannot wait for a disk, nor for another process
+        graph = None
         if self.device.type == "cuda" and not streamed and self.ranks.size == 1:
-            if count not in self._captured:
-                self._captured[count] = Captured(self, index, noise, values)
-            self._captured[count].replay(index, noise, values)
+            graph = self._graph(index, noise, values)
+        if graph is not None:
+            graph.replay(index, noise, values)
         else:
             for step in zip(index, noise, values):
                 self.take_step(*step)
         self.step += count
+
+    def _graph(self, index: Tensor, noise: Tensor, values: Tensor) -> Captured | None:
+        """The graph of as many steps, made when first asked for; None where the method cannot be recorded."""
+        if len(index) not in self._captured and self._recordable:
+            try:
+                self._captured[len(index)] = Captured(self, index, noise, values)
+            except torch.OutOfMemoryError:
+                raise
+            except RuntimeError as error:
+                self._recordable = False
+                reason = str(error).strip().splitlines()[0]
+                log.warning("steps cannot be recorded as a CUDA graph and run one by one, slower: %s", reason)
+        return self._captured.get(len(index))
 
     def read_quantities(self, count: int) -> np.ndarray:
         """(quantities, E): means over the last `count` steps; starts the next interval."""
@@ -190,7 +212,10 @@ class Ensemble:
 
     def _loss(self, turn: int, compiled: bool):
         batched = self._batched(turn, self.ranks)
-        return torch.compile(batched, fullgraph=True, dynamic=False) if compiled else batched
+        if not compiled:
+            return batched
+        keep_compiled()
+        return torch.compile(batched, fullgraph=True, dynamic=False)
 
     def _batched(self, turn: int, ranks: Ranks = ALONE):
         return vmap(partial(objective, self.recipe, turn, self.modules, len(self.x), ranks=ranks))
@@ -219,12 +244,16 @@ class Ensemble:
         index = torch.zeros(len(self.seeds), 2, dtype=torch.long, device=self.device)
         noise = torch.zeros(len(self.seeds), 2, self.draws.columns, device=self.device)
         with torch.no_grad():
-            arguments = (self.parameters, self._observe(index), noise, self._values(0))
+            arguments = (self.parameters, self._observe(index), noise, self._values(range(1))[0])
             turns = range(len(self.recipe.players))
             return [name for turn in turns for name in self._batched(turn)(*arguments)[1]]
 
-    def _values(self, step: int) -> Tensor:
-        return torch.tensor([values_at(recipe, step) for recipe in self.recipes], device=self.device)
+    def _values(self, steps: range) -> Tensor:
+        """In one transfer, which does not wait for the device."""
+        values = torch.tensor([[values_at(recipe, step) for recipe in self.recipes] for step in steps])
+        if self.device.type == "cuda":
+            values = values.pin_memory()
+        return values.to(self.device, non_blocking=True)
 
 
 def _readable(x: Any, device: torch.device) -> Tensor | OnDisk:
