@@ -266,7 +266,7 @@ def report(rows: list[dict[str, Any]], made: dict[str, str]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--models", help="default 1,8,32; on a CPU 1,8")
+    parser.add_argument("--models", help="default 1,8,32; on a CPU 1,2")
     parser.add_argument("--precision", help="default float32,bf16; on a CPU float32")
     parser.add_argument("--compiled", default="no,yes")
     parser.add_argument("--peers", default="pythae,disent")
@@ -275,7 +275,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("runs/bench_peers"))
     asked = parser.parse_args()
     device = choose_device(asked.device)
-    asked.models = asked.models or ("1,8" if device.type == "cpu" else "1,8,32")
+    asked.models = asked.models or ("1,2" if device.type == "cpu" else "1,8,32")
     asked.precision = asked.precision or ("float32" if device.type == "cpu" else "float32,bf16")
     binary = np.random.default_rng(0).random((IMAGES, 1, SIDE, SIDE), dtype=np.float32) < 0.05
     images = torch.tensor(binary, dtype=torch.float32)
