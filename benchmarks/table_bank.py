@@ -114,6 +114,7 @@ def on_dsprites(by: str, asked: argparse.Namespace, device: torch.device) -> dic
     runs = plan(
         ["beta_tcvae"], dataset, options={"beta": [6.0], "by": [by]}, seeds=range(asked.dsprites_seeds),
         steps=asked.dsprites_steps, batch_size=64, learning_rate=5e-4, network="burgess", likelihood="bernoulli",
+        precision=asked.precision,
     )  # fmt: skip
     begun = time.perf_counter()
     train(runs, dataset, store, device=device)
@@ -180,6 +181,7 @@ def main() -> None:
     parser.add_argument("--dsprites-seeds", type=int, default=5)
     parser.add_argument("--dsprites-steps", type=int, default=10000)
     parser.add_argument("--every", default="1,1,4,2,2", help="which classes of each factor of dSprites are kept")
+    parser.add_argument("--precision", default="float32", help="of the networks on dSprites")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--out", type=Path, default=Path("runs/table_bank"))
     asked = parser.parse_args()

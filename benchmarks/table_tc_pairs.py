@@ -137,6 +137,7 @@ def main() -> None:
     parser.add_argument("--batch-size", type=int, default=128, help="half for the model, half for the discriminator")
     parser.add_argument("--learning-rate", type=float, default=5e-4)
     parser.add_argument("--every", default="1,1,4,2,2", help="which classes of each factor of dSprites are kept")
+    parser.add_argument("--precision", default="float32")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--out", type=Path, default=Path("runs/table_tc_pairs"))
     asked = parser.parse_args()
@@ -149,6 +150,7 @@ def main() -> None:
         planned = plan(
             [method], dataset, options={WEIGHT[method]: betas}, seeds=range(asked.seeds), steps=asked.steps,
             batch_size=asked.batch_size, learning_rate=asked.learning_rate, network="burgess", likelihood="bernoulli",
+            precision=asked.precision,
         )  # fmt: skip
         try:
             start = time.perf_counter()

@@ -1,7 +1,7 @@
 """Which networks a model has, as data; and the encoder and decoder themselves."""
 
 import math
-from contextlib import nullcontext
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +23,7 @@ class Architecture:
     `likelihood` is "bernoulli", "gaussian" (one learned variance), "gaussian:features" (one learned variance a
     feature) or "gaussian:0.25" (fixed variance). `posterior` is "diagonal", "correlated" (noise with correlation `rho`
     between all latents, 0.9 unless said) or "full" (a covariance learned for every observation). With `precision`
-    "bf16" the layers of encoder and decoder compute in bfloat16; parameters, densities and losses stay float32.
+    "bf16" the layers of networks compute in bfloat16; parameters, densities and losses stay float32.
     """
 
     shape: tuple[int, ...]
@@ -91,9 +91,7 @@ class Encoder(nn.Module):
         self.precision = architecture.precision
 
     def forward(self, x: Tensor, u: Tensor | None = None) -> Posterior:
-        with computing_in(self.precision, x):
-            numbers = read(self.body, x, u)
-        return self.as_posterior(numbers.to(x.dtype))
+        return self.as_posterior(computed(self.precision, read, self.body, x, u))
 
 
 class Decoder(nn.Module):
@@ -115,17 +113,17 @@ class Decoder(nn.Module):
                 self.register_buffer("log_variance", torch.tensor(math.log(float(variance))), persistent=False)
 
     def forward(self, z: Tensor) -> Bernoulli | Gaussian:
-        with computing_in(self.precision, z):
-            output = self.body(z)
-        output = output.to(z.dtype)
+        output = computed(self.precision, self.body, z)
         return Bernoulli(output) if self.family == "bernoulli" else Gaussian(output, self.log_variance)
 
 
-def computing_in(precision: str, like: Tensor):
-    """The context in which layers compute in this precision, on the device of `like`."""
+def computed(precision: str, layers: Callable[..., Tensor], *inputs: Any) -> Tensor:
+    """What the layers make of the inputs, computed in this precision, in the inputs' own."""
     if precision == "float32":
-        return nullcontext()
-    return torch.autocast(like.device.type, torch.bfloat16, cache_enabled=False)
+        return layers(*inputs)
+    like = next(value for value in inputs if isinstance(value, Tensor))
+    with torch.autocast(like.device.type, torch.bfloat16, cache_enabled=False):
+        return layers(*inputs).to(like.dtype)
 
 
 def parse_likelihood(likelihood: str) -> tuple[str, str | float]:

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 from torch import Tensor, nn
 
-from partita.networks.architecture import Architecture
+from partita.networks.architecture import Architecture, computed
 
 SLOPE = 0.2
 
@@ -20,8 +20,11 @@ class Discriminator(nn.Module):
         super().__init__()
         widths = (architecture.latents, *(width,) * depth)
         hidden = [module for a, b in pairwise(widths) for module in (nn.Linear(a, b), nn.LeakyReLU(SLOPE))]
+        self.precision = architecture.precision
         self.body = nn.Sequential(*hidden, nn.Linear(width, 2))
 
     def forward(self, z: Tensor) -> Tensor:
-        joint, product = self.body(z).unbind(-1)
+        # the last layer always in full precision: the ratio is a small difference of its outputs
+        hidden = computed(self.precision, self.body[:-1], z)
+        joint, product = self.body[-1](hidden).unbind(-1)
         return joint - product

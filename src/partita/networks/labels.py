@@ -7,7 +7,7 @@ from torch.nn.functional import softplus
 
 from partita.distributions.conditional import LogitNormal
 from partita.distributions.normal import DiagonalNormal
-from partita.networks.architecture import Architecture
+from partita.networks.architecture import Architecture, computed
 
 SLOPE = 0.2
 # A label that x decides would otherwise have a density without bound. In logits: sd 0.05, or 0.0125 of the range.
@@ -19,10 +19,11 @@ class ConditionalPrior(nn.Module):
 
     def __init__(self, architecture: Architecture, *, width: int = 1000, depth: int = 3):
         super().__init__()
+        self.precision = architecture.precision
         self.body = _layers((architecture.labels, *(width,) * depth, 2 * architecture.latents))
 
     def forward(self, u: Tensor) -> DiagonalNormal:
-        return DiagonalNormal(*self.body(u).chunk(2, -1))
+        return DiagonalNormal(*computed(self.precision, self.body, u).chunk(2, -1))
 
 
 class LabelDecoder(nn.Module):
@@ -30,10 +31,11 @@ class LabelDecoder(nn.Module):
 
     def __init__(self, architecture: Architecture, *, width: int = 1000, depth: int = 3):
         super().__init__()
+        self.precision = architecture.precision
         self.body = _layers((architecture.latents, *(width,) * depth, architecture.labels))
 
     def forward(self, z: Tensor) -> Tensor:
-        return self.body(z)
+        return computed(self.precision, self.body, z)
 
 
 class LabelPredictor(nn.Module):
@@ -41,10 +43,11 @@ class LabelPredictor(nn.Module):
 
     def __init__(self, architecture: Architecture):
         super().__init__()
+        self.precision = architecture.precision
         self.body, _ = architecture.bodies(2 * architecture.labels)
 
     def forward(self, x: Tensor) -> LogitNormal:
-        mean, log_variance = self.body(x).chunk(2, -1)
+        mean, log_variance = computed(self.precision, self.body, x).chunk(2, -1)
         return LogitNormal(mean, NARROWEST + softplus(log_variance - NARROWEST))
 
 

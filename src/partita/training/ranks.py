@@ -56,7 +56,7 @@ class Ranks:
             import torch.distributed as dist
 
             for tensor in tensors:
-                _together(dist.broadcast, tensor, 0)
+                collectively(dist.broadcast, tensor, 0)
 
     def average(self, tensors: Sequence[Tensor]) -> list[Tensor]:
         """The mean over ranks of every tensor, in one message."""
@@ -65,7 +65,7 @@ class Ranks:
         import torch.distributed as dist
 
         flat = torch.cat([tensor.reshape(-1) for tensor in tensors])
-        _together(dist.all_reduce, flat)
+        collectively(dist.all_reduce, flat)
         pieces = (flat / self.size).split([tensor.numel() for tensor in tensors])
         return [piece.view(tensor.shape) for piece, tensor in zip(pieces, tensors)]
 
@@ -78,7 +78,7 @@ class Ranks:
             import torch.distributed as dist
 
             votes = torch.tensor([float(wish())])
-            _together(dist.all_reduce, votes)
+            collectively(dist.all_reduce, votes)
             return bool(votes.item() > 0)
 
         return ask
@@ -107,7 +107,7 @@ def joined(device: torch.device) -> Iterator[tuple[Ranks, torch.device]]:
     try:
         device = _own_device(device, int(os.environ.get("LOCAL_RANK", ranks.rank)))
         backend = "cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo"
-        _together(dist.init_process_group, backend, timeout=LONGEST_WAIT)
+        collectively(dist.init_process_group, backend, timeout=LONGEST_WAIT)
         yield ranks, device
     except Interrupted:
         if ranks.first:
@@ -131,7 +131,7 @@ def _own_device(device: torch.device, local_rank: int) -> torch.device:
     return own
 
 
-def _together(collective: Callable, *arguments, **settings) -> Any:
+def collectively(collective: Callable, *arguments, **settings) -> Any:
     """A collective operation, which fails where a rank is gone."""
     try:
         return collective(*arguments, **settings)

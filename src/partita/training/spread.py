@@ -23,7 +23,7 @@ from torch import Tensor, nn
 
 from partita.distributions import Bernoulli, Gaussian
 from partita.networks.normalise import BatchNorm
-from partita.training.ranks import Ranks, _together
+from partita.training.ranks import Ranks, collectively
 
 
 def check_spread(ranks: Ranks, modules: Mapping[str, nn.Module], batch_size: int) -> None:
@@ -109,7 +109,7 @@ def gather(own: Tensor, axis: int, rank: int, size: int) -> Tensor:
 
     rows = own.movedim(axis, 0).contiguous()
     common = rows.new_empty(size * rows.shape[0], *rows.shape[1:])
-    _together(dist.all_gather, list(common.chunk(size)), rows)
+    collectively(dist.all_gather, list(common.chunk(size)), rows)
     return common.movedim(0, axis).contiguous()
 
 
