@@ -39,13 +39,14 @@ def limited(monkeypatch, most: int, until: int) -> list[int]:
     return taken
 
 
-@pytest.mark.parametrize("restarts", [1, 2])
-@pytest.mark.parametrize("until", [0, 30])
-def test_too_many_models_go_on_in_halves(dataset, tmp_path, monkeypatch, caplog, until, restarts):
-    runs = plan(["pdisvae"], dataset, options={"restarts": [restarts]}, seeds=range(5), steps=60, batch_size=50)
+@pytest.mark.parametrize(("restarts", "warm"), [(1, True), (2, True), (2, False)])
+@pytest.mark.parametrize("until", [0, 20, 40])
+def test_too_many_models_go_on_in_halves(dataset, tmp_path, monkeypatch, caplog, until, restarts, warm):
+    options = {"restarts": [restarts], "warm": [warm]}
+    runs = plan(["pdisvae"], dataset, options=options, seeds=range(5), steps=60, batch_size=50)
     plainly, halved = Store(tmp_path / "plainly"), Store(tmp_path / "halved")
     train(runs, dataset, plainly, device=CPU)
-    taken = limited(monkeypatch, 2 * restarts, until)
+    taken = limited(monkeypatch, 2 if until == 40 and not warm else 2 * restarts, until)
     train(runs, dataset, halved, device=CPU, checkpoint_seconds=0.0)
     assert "going on in halves" in caplog.text
     for one, other in zip(weights(plainly, runs), weights(halved, runs)):

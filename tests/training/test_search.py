@@ -64,9 +64,33 @@ def test_the_best_restart_is_kept(make):
     assert trained.history.steps == [10, 20, 30, 40]
 
 
+def test_of_a_race_the_best_restart_goes_on_alone(make):
+    recipe = RECIPES["pdisvae"](groups=(2, 2, 2), restarts=3, warm=False, **HOUSE)
+    made = []
+
+    def watched(recipes, seeds):
+        made.append(make(recipes, seeds))
+        return made[-1]
+
+    trained = train_models([recipe, recipe], [0, 1], watched, 40, log_every=10)
+    race, onward = made
+    assert (len(race.seeds), race.step, onward.step) == (6, 20, 40)
+    values = [[objective_on_data(race, 3 * run + i, 4.0) for i in range(3)] for run in range(2)]
+    winners = [race.seeds[3 * run + int(np.argmin(values[run]))] for run in range(2)]
+    assert onward.seeds == winners
+    solo = [make([recipe], [winner]) for winner in winners]
+    for run, alone in enumerate(solo):
+        for _ in range(4):
+            alone.advance(10)
+        for name, value in alone.model(0).items():
+            torch.testing.assert_close(trained.models[run][name], value, rtol=1e-4, atol=1e-5)
+    assert trained.history.steps == [10, 20, 30, 40]
+
+
+@pytest.mark.parametrize("warm", [True, False])
 @pytest.mark.parametrize("stop_after", [1, 4])
-def test_a_search_goes_on_after_an_interruption_to_the_last_bit(tmp_path, stop_after, make):
-    recipe = RECIPES["pdisvae"](groups=(2, 2, 2), restarts=2, **HOUSE)
+def test_a_search_goes_on_after_an_interruption_to_the_last_bit(tmp_path, stop_after, warm, make):
+    recipe = RECIPES["pdisvae"](groups=(2, 2, 2), restarts=2, warm=warm, **HOUSE)
     straight = train_models([recipe], [0], make, 60, log_every=10)
     asked = iter([False] * stop_after + [True] * 100)
     kept = Checkpoints(tmp_path, ("a",))

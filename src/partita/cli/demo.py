@@ -5,10 +5,14 @@ from typing import Annotated
 
 import typer
 
+# One start in five ends with place and size apart, and its objective is the lowest: of eight, most often one does.
+RESTARTS = 8
+
 
 def demo(
     out: Annotated[Path, typer.Option(help="the study's folder")] = Path("partita-demo"),
-    steps: Annotated[int, typer.Option(help="gradient steps a model")] = 1600,
+    steps: Annotated[int, typer.Option(help="gradient steps a model")] = 1000,
+    seeds: Annotated[int, typer.Option(help="models a method")] = 3,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda")] = "auto",
 ) -> None:
     """Train, measure and report on a small real example; prints the page's path.
@@ -23,10 +27,16 @@ def demo(
     from partita.training.device import choose_device
 
     dataset = load("pdsprites")
-    penalties = {"vae": {}, "beta_tcvae": {"beta": [11.0]}, "pdisvae": {"beta": [10.0]}}  # the same extra weight, 10
+    methods = {  # the same extra weight, 4, on what shall be independent
+        "vae": {},
+        "beta_tcvae": {"beta": [5.0]},
+        "pdisvae": {"beta": [4.0], "restarts": [RESTARTS], "warm": [False]},
+    }
     runs = []
-    for method, options in penalties.items():
-        runs += plan([method], dataset, options=options, network="mlp", seeds=range(3), steps=steps)
+    for method, options in methods.items():
+        runs += plan(
+            [method], dataset, options=options, network="small", seeds=range(seeds), steps=steps, batch_size=64
+        )
     print(f"training {len(runs)} models on pdsprites; Ctrl-C stops, the same command goes on")
     store = Store(out)
     with progress(len(runs)) as watch:

@@ -94,7 +94,10 @@ def _for_each(slices: Sequence[slice], work: Callable[[slice], None], threads: i
 
 
 def _tile(s: Standardised) -> tuple[int, int]:
-    return CPU_TILE if s.z.device.type == "cpu" else ACCELERATOR_TILE
+    if s.z.device.type == "cpu":
+        return CPU_TILE
+    components = min(s.mean.shape[1], ACCELERATOR_TILE[1])
+    return ACCELERATOR_TILE[0] * (ACCELERATOR_TILE[1] // components), components  # few components: more queries
 
 
 def _slices(length: int, step: int) -> list[slice]:

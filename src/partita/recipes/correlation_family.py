@@ -65,7 +65,14 @@ def hfvae(
 
 
 def pdisvae(
-    *, groups=None, beta: float = 4.0, by: str = "importance", restarts: int = 1, latents: int = 6, **architecture
+    *,
+    groups=None,
+    beta: float = 4.0,
+    by: str = "importance",
+    restarts: int = 1,
+    warm: bool = True,
+    latents: int = 6,
+    **architecture,
 ) -> Recipe:
     """PDisVAE (eq. 3): ELBO - beta * PC, with PC = KL(q(z) || prod_g q(z_g)) between the groups.
 
@@ -75,7 +82,9 @@ def pdisvae(
 
     With groups fixed from a random start most runs end in a local optimum that mixes groups. `restarts` above 1 finds
     the groups without labels: that many models train at once, half of the steps with every latent alone, then
-    regrouped by the smallest PC, and the one with the lowest objective is kept.
+    regrouped by the smallest PC, and the one with the lowest objective is kept. With `warm=False` all begin with the
+    groups given, and after half of the steps the one with the lowest objective goes on alone: cheaper, and better where
+    a flexible encoder has latents to spare, which single latents would bend until no grouping shows.
 
     `groups="auto"` finds number and sizes of the groups, too: after half of the steps with every latent alone, latents
     that `structure.discover_groups` shows to be dependent are merged, and training goes on with these groups.
@@ -89,13 +98,15 @@ def pdisvae(
     nonnegative(beta=beta)
     at_least_one(restarts=restarts)
     if isinstance(groups, str):
+        if not warm:
+            raise ValueError('groups="auto" finds its groups by a warm start; leave out warm=False')
         return _finding_groups(groups, beta=beta, by=by, restarts=restarts, latents=latents, **architecture)
     partition = as_groups(groups, latents)
     recipe = _parts({"pc": beta}, partition, by, latents, architecture)
     if restarts == 1 or all(len(group) == 1 for group in partition):
         return recipe
-    warm = _parts({"pc": beta}, as_groups(None, latents), by, latents, architecture)
-    return replace(recipe, restarts=restarts, warm=warm)
+    alone = _parts({"pc": beta}, as_groups(None, latents), by, latents, architecture) if warm else None
+    return replace(recipe, restarts=restarts, warm=alone)
 
 
 def _finding_groups(groups: str, *, restarts: int, latents: int, **options) -> Recipe:

@@ -62,7 +62,8 @@ class Recipe:
     `labels` says whether the method needs labels of "all" rows, of "some", or of "none". `finish(networks, x, seed)`
     changes the networks in place once training is over; a method in closed form has it and no players. `concern` looks
     at the quantities logged last and says what a person should know, or None. With `restarts` above 1 the run is
-    trained that often at once, first by the recipe `warm`, then regrouped, and the best is kept (`training.search`).
+    trained that often at once, first by the recipe `warm`, then regrouped, and the best is kept; or, without `warm`,
+    the best after half of the steps goes on alone (`training.search`).
     A recipe with `grouped` finds its groups half-way and goes on as `grouped(groups)` (`training.finding`). `bank` is
     how many posteriors of points beyond the batch a step looks at, as they were when last in one.
     """
@@ -99,6 +100,7 @@ class Recipe:
             self.labels,
             self.finish,
             self.restarts,
+            self.warm is not None,
             self.grouped is not None,
             self.bank,
         )

@@ -64,8 +64,7 @@ class Workshop:
         middle = (len(runs) + 1) // 2
         log.warning("%d models at once are too many for the memory of %s: going on in halves", len(runs), self.device)
         halves = [runs[:middle], runs[middle:]]
-        restarts = runs[0].recipe.restarts
-        self.store.checkpoints(runs).divide([(self.store.checkpoints(half), len(half) * restarts) for half in halves])
+        self.store.checkpoints(runs).divide([(self.store.checkpoints(half), len(half)) for half in halves])
         for half in halves:
             yield from self.train(half)
 

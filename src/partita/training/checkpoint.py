@@ -65,14 +65,16 @@ class Checkpoints:
         return Checkpoints(self.folder / "warm", self.members)
 
     def divide(self, parts: Sequence[tuple["Checkpoints", int]]) -> None:
-        """Gives each part, a number of models in order, a checkpoint of its own, and is gone."""
+        """Gives each part, a number of runs in order, a checkpoint of its own, and is gone."""
         if (self.folder / "warm").exists():
             self.warm.divide([(part.warm, count) for part, count in parts])
         found = self._readable(self.newest) or self._readable(self.previous)
         if found is not None:
             tensors, about = found
+            restarts = tensors["history"].shape[-1] // sum(count for _, count in parts)
             start = 0
-            for part, count in parts:
+            for part, runs in parts:
+                count = runs * restarts
                 own = Ensemble.part(tensors, slice(start, start + count))
                 write_tensors(part.newest, "checkpoint", own, {**about, "members": list(part.members)})
                 start += count

@@ -11,6 +11,8 @@ from partita.kernels.build import cache_folder
 
 # Compiling takes about a minute and then saves half of each step or more.
 STEPS_WORTH_COMPILING = 20000
+# All ensembles are one piece of code to the compiler; it gives up after 8 versions of one unless told otherwise.
+MOST_COMPILED = 1 << 20
 
 
 def choose_device(name: str = "auto") -> torch.device:
@@ -37,9 +39,17 @@ def check_precision(precision: str, device: torch.device) -> None:
         raise ValueError(f"{torch.cuda.get_device_name(device)} has no bf16; use --precision float32")
 
 
-def keep_compiled() -> None:
-    """What the compiler makes is kept for the next start, in a folder of the user's that outlives the machine's
-    temporary one; TORCHINDUCTOR_CACHE_DIR says otherwise."""
+def reproducibly():
+    """A context in which convolutions of PyTorch add up in one order: a run that goes on ends as one never stopped."""
+    return torch.backends.cudnn.flags(enabled=True, deterministic=True)
+
+
+def prepare_compiler() -> None:
+    """Any number of ensembles may be compiled in one process, and what the compiler makes is kept for the next start:
+    in a folder of the user's, which outlives the machine's temporary one; TORCHINDUCTOR_CACHE_DIR says otherwise."""
+    import torch._dynamo
+
+    torch._dynamo.config.recompile_limit = torch._dynamo.config.accumulated_recompile_limit = MOST_COMPILED
     if "TORCHINDUCTOR_CACHE_DIR" not in os.environ:
         with suppress(ImportError):
             os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(cache_folder() / "inductor")

@@ -14,7 +14,7 @@ from torch.func import vmap
 from partita.recipes import Player, Recipe
 from partita.training.bank import Bank
 from partita.training.capture import Captured
-from partita.training.device import check_precision, keep_compiled
+from partita.training.device import check_precision, prepare_compiler, reproducibly
 from partita.training.disk import STEPS_AHEAD, OnDisk
 from partita.training.draws import Draws, seed_of
 from partita.training.finish import finished, needs_finishing, rows_to_look_at
@@ -127,8 +127,13 @@ class Ensemble:
         values = self.values(self.step, count)
         if isinstance(self.x, OnDisk):
             self.x.expect(index[..., self.ranks.rows(index.shape[-1])])
-        # a graph cannot wait for a disk, nor for another process
+        with reproducibly():
+            self._advance(index, noise, values, streamed)
+        self.step += count
+
+    def _advance(self, index: Tensor, noise: Tensor, values: Tensor, streamed: bool) -> None:
         graph = None
+        # a graph cannot wait for a disk, nor for another process
         if self.device.type == "cuda" and not streamed and self.ranks.size == 1:
             graph = self._graph(index, noise, values)
         if graph is not None:
@@ -136,7 +141,6 @@ class Ensemble:
         else:
             for step in zip(index, noise, values):
                 self.take_step(*step)
-        self.step += count
 
     def _graph(self, index: Tensor, noise: Tensor, values: Tensor) -> Captured | None:
         """The graph of as many steps, made when first asked for; None where the method cannot be recorded."""
@@ -180,7 +184,7 @@ class Ensemble:
         self.ranks.share(list(self.state().values()))
 
     @staticmethod
-    def part(state: dict[str, Tensor], models: slice) -> dict[str, Tensor]:
+    def part(state: dict[str, Tensor], models: slice | list[int]) -> dict[str, Tensor]:
         """What of `state()` belongs to these models alone. Log values, which stand beside it in files, too."""
         last = {"total", "history"}
         return {
@@ -214,7 +218,7 @@ class Ensemble:
         batched = self._batched(turn, self.ranks)
         if not compiled:
             return batched
-        keep_compiled()
+        prepare_compiler()
         return torch.compile(batched, fullgraph=True, dynamic=False)
 
     def _batched(self, turn: int, ranks: Ranks = ALONE):

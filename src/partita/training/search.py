@@ -3,7 +3,8 @@
 The cure uses no labels (spec 000, section 8). Each run is trained several times at once, from its own seeds: first with
 every latent a group of its own, then the latents are put together by the smallest PC of the aggregated posterior, and
 training goes on with the groups. The restart with the lowest objective on the data is the run's result. Where nobody
-said how many groups there are, and of what sizes, that too is found then (`training.finding`).
+said how many groups there are, and of what sizes, that too is found then (`training.finding`). A recipe with restarts
+and no `warm` one begins with its groups; after half of the steps the best restart goes on alone.
 """
 
 import logging
@@ -91,15 +92,22 @@ def train_in_strides(
     before = {"checkpoints": checkpoints.warm if checkpoints is not None else None, **loop}
     begun = checkpoints is not None and checkpoints.exist()
     history, found = None, None
+    each = [list(range(first, first + restarts)) for first in shown]
+    # Where a first half was done already, fitting only puts its ensemble where it ended.
     if recipes[0].grouped is not None:
         warm = make(repeated, members)
         check_rows(warm)
-        history = yield from fit_in_strides(
-            warm, steps // 2, **before
-        )  # where this was done already, it only puts `warm` where it ended
+        history = yield from fit_in_strides(warm, steps // 2, **before)
         found, turns = find_groups(warm, _given(discover))
         ensemble = make([_grouped(recipe, found.groups) for recipe in repeated], members)
         turn_latents(warm, ensemble, turns)
+    elif restarts > 1 and recipes[0].warm is None:
+        race = make(repeated, members)
+        history = yield from fit_in_strides(race, steps // 2, **before)
+        winners = [best_restart(race, some, _beta(recipe)) for some, recipe in zip(each, recipes)]
+        ensemble = make(list(recipes), [members[winner] for winner in winners])
+        ensemble.load_state(Ensemble.part(race.state(), winners), race.step)
+        history, shown, each = history.only(winners), list(range(len(winners))), [[run] for run in range(len(winners))]
     else:
         ensemble = make(repeated, members)
         if restarts > 1 and not begun:
@@ -107,10 +115,9 @@ def train_in_strides(
             history = yield from fit_in_strides(warm, steps // 2, **before)
             regroup_latents(warm, ensemble)
     history = yield from fit_in_strides(ensemble, steps, checkpoints=checkpoints, history=history, **loop)
-    chosen = shown
-    if restarts > 1:
-        each = [list(range(first, first + restarts)) for first in shown]
-        chosen = [best_restart(ensemble, some, _beta(recipe)) for some, recipe in zip(each, recipes)]
+    chosen = [
+        best_restart(ensemble, some, _beta(recipe)) if len(some) > 1 else some[0] for some, recipe in zip(each, recipes)
+    ]
     models = [ensemble.model(position) for position in chosen]
     return Trained(models, history.only(chosen), ensemble.step, ensemble.recipe, found)
 
