@@ -44,7 +44,14 @@ class Scaled(Standardised):
 
     def peaks(self, blocks: Sequence[Block]) -> Tensor:
         """log2 density of every component at its centre, (blocks, N)."""
-        return torch.stack([torch.stack([self.log_scale[k] for k in block]).sum(0) for block in blocks])
+        return torch.stack([_latents(self.log_scale, block).sum(0) for block in blocks])
+
+
+def _latents(values: Tensor, block: Block) -> Tensor:
+    """The rows of these latents, without a copy where they are neighbours."""
+    if block == tuple(range(block[0], block[-1] + 1)):
+        return values[block[0] : block[-1] + 1]
+    return torch.stack([values[k] for k in block])
 
 
 # Queries of a block of up to this many latents stay in registers.
