@@ -61,26 +61,26 @@ def test_a_step_that_cannot_be_recorded_is_taken_plainly(caplog, monkeypatch):
 
 
 @pytest.mark.parametrize("method", ["pdisvae", "factor_vae", "idvae"])
-@pytest.mark.parametrize("compiled", [False, True])
-def test_an_ensemble_is_its_solo_runs(method, compiled):
+def test_an_ensemble_is_its_solo_runs(method):
+    """Gradients of the first step to rounding, the log of ten steps nearly so: Adam begins with the signs of gradients,
+    and a sign may turn where one is 0 but for rounding."""
     x = np.random.default_rng(0).normal(size=(60, 8)).astype(np.float32)
     recipe = RECIPES[method](**HOUSE)
     labels = {"u": 0.5 + 0.4 * np.tanh(x[:, :2])}
 
-    def trained(seeds: list[int]) -> Ensemble:
-        runs = Ensemble(
-            [recipe] * len(seeds), seeds, x, batch_size=20, device=torch.device("cuda"), compiled=compiled, **labels
-        )
-        runs.advance(10)
-        return runs
+    def trained(seeds: list[int]) -> tuple[dict[str, torch.Tensor], np.ndarray]:
+        runs = Ensemble([recipe] * len(seeds), seeds, x, batch_size=20, device=torch.device("cuda"), **labels)
+        runs.advance(1)
+        gradients = {name: value.clone() for name, value in runs.state().items() if "/exp_avg/" in name}
+        runs.advance(9)
+        return gradients, runs.read_quantities(10)
 
-    together = trained([3, 5, 8])
-    for position, seed in enumerate(together.seeds):
-        alone = trained([seed])
-        for name, value in alone.parameters.items():
-            # Adam's first steps are the signs of gradients, and a sign may turn where one is 0 but for rounding
-            close = torch.isclose(together.parameters[name][position], value[0], rtol=1e-3, atol=1e-4)
-            assert close.float().mean() > 0.98, name
+    gradients, quantities = trained([3, 5, 8])
+    for position, seed in enumerate([3, 5, 8]):
+        alone, log = trained([seed])
+        for name, value in alone.items():
+            assert (gradients[name][position] - value[0]).norm() <= 1e-4 * value[0].norm(), name
+        np.testing.assert_allclose(quantities[:, position], log[:, 0], rtol=5e-3, atol=5e-3)
 
 
 @pytest.mark.parametrize("precision", ["float32", "bf16"])
