@@ -8,7 +8,7 @@ Block = tuple[int, ...]
 # A small block's density is the product of its latents', whose sums come along at no cost.
 SMALL = 4
 # Programs that keep a large GPU busy, and the fewest components worth a program.
-PROGRAMS, LEAST = 2112, 512
+PROGRAMS, LEAST = 4224, 512
 
 
 @dataclass(frozen=True)
