@@ -113,7 +113,7 @@ def test_the_whole_graph_compiles():
     ensemble = runs([0, 1])[0]
     ensemble.advance(2)
     index, noise = ensemble.draws.index(2, 1)[0], ensemble.draws.noise(2, 1)[0]
-    arguments = (ensemble.parameters, ensemble._observe(index), noise, ensemble.values(2))
+    arguments = (ensemble.parameters, ensemble._observe(index), noise, ensemble.values(2, 1)[0])
     traced = torch.compile(ensemble._batched(0), fullgraph=True, dynamic=False, backend="aot_eager")
     torch.testing.assert_close(traced(*arguments)[0], ensemble._batched(0)(*arguments)[0])
 
