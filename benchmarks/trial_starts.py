@@ -5,8 +5,9 @@ neighbours, which also sees a mirrored or bent coordinate. A start counts where 
 0.75) and not size (below 0.25), and the other the reverse.
 
 `--warm` begins without groups, `beta_vae:2` (KL with weight 2) or `tc:4` (TC with extra weight 4), for half of the
-steps, then regroups by the smallest PC. `--told` shows the truth to the encoder for the first half, fading: what the
-objective is worth where the groups are right. Labels are used for nothing else.
+steps, then regroups by the smallest PC, or goes on in as many `--partitions`, each a start of its own. `--told` shows
+the truth to the encoder for the first half, fading: what the objective is worth where the groups are right. Labels are
+used for nothing else.
 
     python benchmarks/trial_starts.py [--network burgess] [--warm beta_vae:2] [--beta 4] [--starts 8] [--steps 4000]
 """
@@ -69,6 +70,7 @@ def main() -> None:
     parser.add_argument("--network", default="small")
     parser.add_argument("--groups", default="2,2")
     parser.add_argument("--warm")
+    parser.add_argument("--partitions", type=int, default=1)
     parser.add_argument("--told", action="store_true")
     parser.add_argument("--beta", type=float, default=4.0)
     parser.add_argument("--starts", type=int, default=8)
@@ -85,24 +87,25 @@ def main() -> None:
     house["learning_rate"] = asked.learning_rate
     seeds = list(range(asked.first_seed, asked.first_seed + asked.starts))
 
-    def runs(recipe: Recipe) -> Ensemble:
+    def runs(recipe: Recipe, seeds: list[int]) -> Ensemble:
         settings = {"x_scale": sprites.x_scale, "u": truth, "batch_size": asked.batch_size, "device": device}
         return Ensemble([recipe] * len(seeds), seeds, sprites.x, **settings)
 
     recipe = RECIPES["pdisvae"](groups=groups, beta=asked.beta, **house)
-    onward = runs(told(recipe, asked.steps) if asked.told else recipe)
+    starts = [seed for seed in seeds for _ in range(asked.partitions)]
+    onward = runs(told(recipe, asked.steps) if asked.told else recipe, starts)
     if asked.warm:
-        before = runs(warm_recipe(asked.warm, house))
+        before = runs(warm_recipe(asked.warm, house), seeds)
         while before.step < asked.steps // 2:
             before.advance(10)
         regroup_latents(before, onward)
     while onward.step < asked.steps:
         onward.advance(10)
     rows = []
-    for position in range(len(seeds)):
+    for position, seed in enumerate(starts):
         codes = model_of(onward, position).posterior(sprites.x)[0]
         scores = np.array([known(codes[:, list(group)], truth) for group in recipe.groups])
-        rows.append((objective_on_data(onward, position, asked.beta), apart(scores), seeds[position], scores))
+        rows.append((objective_on_data(onward, position, asked.beta), apart(scores), seed, scores))
     found = sum(row[1] for row in rows)
     print(f"{found} of {len(rows)} starts apart; R2 of column, row, size by group, best objective first")
     for value, right, seed, scores in sorted(rows, key=lambda row: row[0]):

@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from partita.measures.correlation import correlation
-from partita.measures.regrouping import _count, _partitions, regroup
+from partita.measures.regrouping import _partitions, number_of_partitions, regroup
 
 
 def entangled(groups, latents, rows=300, seed=0):
@@ -26,7 +26,7 @@ def entangled(groups, latents, rows=300, seed=0):
 def test_every_partition_is_listed_once(sizes, count):
     """X31: K! / (G! (H!)^G) for equal sizes."""
     found = list(_partitions(tuple(range(sum(sizes))), sizes))
-    assert len(found) == len({frozenset(partition) for partition in found}) == count == _count(sizes)
+    assert len(found) == len({frozenset(partition) for partition in found}) == count == number_of_partitions(sizes)
 
 
 def test_it_is_the_partition_of_smallest_pc():

@@ -2,8 +2,10 @@ import numpy as np
 import pytest
 import torch
 
+from partita.measures.correlation import correlation
 from partita.recipes import RECIPES
 from partita.training import Checkpoints, Interrupted, Model
+from partita.training.latents import model_of, posterior_of, some_rows
 from partita.training.search import objective_on_data, regroup_latents, restart_seeds, train_models
 
 CPU = torch.device("cpu")
@@ -64,8 +66,8 @@ def test_the_best_restart_is_kept(make):
     assert trained.history.steps == [10, 20, 30, 40]
 
 
-def test_of_a_race_the_best_restart_goes_on_alone(make):
-    recipe = RECIPES["pdisvae"](groups=(2, 2, 2), restarts=3, warm=False, **HOUSE)
+def test_every_partition_of_a_warm_start_goes_on(make):
+    recipe = RECIPES["pdisvae"](groups=(2, 2, 2), restarts=2, partitions=4, **HOUSE)
     made = []
 
     def watched(recipes, seeds):
@@ -73,24 +75,36 @@ def test_of_a_race_the_best_restart_goes_on_alone(make):
         return made[-1]
 
     trained = train_models([recipe, recipe], [0, 1], watched, 40, log_every=10)
-    race, onward = made
-    assert (len(race.seeds), race.step, onward.step) == (6, 20, 40)
-    values = [[objective_on_data(race, 3 * run + i, 4.0) for i in range(3)] for run in range(2)]
-    winners = [race.seeds[3 * run + int(np.argmin(values[run]))] for run in range(2)]
-    assert onward.seeds == winners
-    solo = [make([recipe], [winner]) for winner in winners]
-    for run, alone in enumerate(solo):
-        for _ in range(4):
-            alone.advance(10)
-        for name, value in alone.model(0).items():
-            torch.testing.assert_close(trained.models[run][name], value, rtol=1e-4, atol=1e-5)
+    onward, warm = made
+    assert (len(warm.seeds), len(onward.seeds)) == (4, 16)
+    assert onward.seeds == [seed for seed in warm.seeds for _ in range(4)]
+    for run in range(2):
+        values = [objective_on_data(onward, 8 * run + i, 4.0) for i in range(8)]
+        best = onward.model(8 * run + int(np.argmin(values)))
+        assert all(torch.equal(trained.models[run][name], value) for name, value in best.items())
     assert trained.history.steps == [10, 20, 30, 40]
 
 
-@pytest.mark.parametrize("warm", [True, False])
+def test_partitions_are_tried_from_the_best_on(make):
+    single = RECIPES["pdisvae"](groups=None, **HOUSE)
+    pairs = RECIPES["pdisvae"](groups=(2, 2, 2), **HOUSE)
+    warm, onward = make([single], [0]), make([pairs] * 3, [0] * 3)
+    warm.advance(20)
+    regroup_latents(warm, onward)
+    decoded = [onward.parameters["decoder.body.0.weight"][i] for i in range(3)]
+    assert all(torch.equal(d.sort(1).values, decoded[0].sort(1).values) for d in decoded)  # the same latents, reordered
+    pcs = []
+    for position in range(3):
+        z, mean, log_variance = posterior_of(model_of(onward, position), some_rows(onward), onward.device)
+        pcs.append(correlation(z, mean, log_variance, groups=(2, 2, 2)).pc)
+    assert pcs == sorted(pcs)
+    assert pcs[0] < pcs[2]
+
+
+@pytest.mark.parametrize("partitions", [1, 3])
 @pytest.mark.parametrize("stop_after", [1, 4])
-def test_a_search_goes_on_after_an_interruption_to_the_last_bit(tmp_path, stop_after, warm, make):
-    recipe = RECIPES["pdisvae"](groups=(2, 2, 2), restarts=2, warm=warm, **HOUSE)
+def test_a_search_goes_on_after_an_interruption_to_the_last_bit(tmp_path, stop_after, partitions, make):
+    recipe = RECIPES["pdisvae"](groups=(2, 2, 2), restarts=2, partitions=partitions, **HOUSE)
     straight = train_models([recipe], [0], make, 60, log_every=10)
     asked = iter([False] * stop_after + [True] * 100)
     kept = Checkpoints(tmp_path, ("a",))
@@ -99,6 +113,12 @@ def test_a_search_goes_on_after_an_interruption_to_the_last_bit(tmp_path, stop_a
     resumed = train_models([recipe], [0], make, 60, log_every=10, checkpoints=kept)
     assert all(torch.equal(resumed.models[0][name], value) for name, value in straight.models[0].items())
     assert resumed.history.steps == straight.history.steps
+
+
+def test_no_more_partitions_than_there_are():
+    house = {**HOUSE, "latents": 4}
+    assert RECIPES["pdisvae"](groups=(2, 2), partitions=9, **house).partitions == 3
+    assert RECIPES["pdisvae"](groups=(2, 1, 1), partitions=9, **house).partitions == 6
 
 
 def test_single_latents_need_no_search():

@@ -5,13 +5,10 @@ from typing import Annotated
 
 import typer
 
-# One start in five ends with place and size apart, and its objective is the lowest: of eight, most often one does.
-RESTARTS = 8
-
 
 def demo(
     out: Annotated[Path, typer.Option(help="the study's folder")] = Path("partita-demo"),
-    steps: Annotated[int, typer.Option(help="gradient steps a model")] = 1000,
+    steps: Annotated[int, typer.Option(help="gradient steps a model")] = 1600,
     seeds: Annotated[int, typer.Option(help="models a method")] = 3,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda")] = "auto",
 ) -> None:
@@ -30,7 +27,7 @@ def demo(
     methods = {  # the same extra weight, 4, on what shall be independent
         "vae": {},
         "beta_tcvae": {"beta": [5.0]},
-        "pdisvae": {"beta": [4.0], "restarts": [RESTARTS], "warm": [False]},
+        "pdisvae": {"beta": [4.0], "partitions": [3]},  # all there are of two pairs
     }
     runs = []
     for method, options in methods.items():

@@ -13,6 +13,7 @@ from dataclasses import replace
 from partita.distributions import as_groups
 from partita.measures.elbo import kl, reconstruction
 from partita.measures.parts import Parts
+from partita.measures.regrouping import number_of_partitions
 from partita.measures.weights import check_weights
 from partita.recipes.recipe import Recipe, at_least_one, nonnegative, one_player
 
@@ -70,7 +71,7 @@ def pdisvae(
     beta: float = 4.0,
     by: str = "importance",
     restarts: int = 1,
-    warm: bool = True,
+    partitions: int = 1,
     latents: int = 6,
     **architecture,
 ) -> Recipe:
@@ -82,9 +83,9 @@ def pdisvae(
 
     With groups fixed from a random start most runs end in a local optimum that mixes groups. `restarts` above 1 finds
     the groups without labels: that many models train at once, half of the steps with every latent alone, then
-    regrouped by the smallest PC, and the one with the lowest objective is kept. With `warm=False` all begin with the
-    groups given, and after half of the steps the one with the lowest objective goes on alone: cheaper, and better where
-    a flexible encoder has latents to spare, which single latents would bend until no grouping shows.
+    regrouped by the smallest PC, and the one with the lowest objective is kept. With `partitions` above 1 every warm
+    start goes on in that many groupings, those with the smallest PC: a flexible encoder can make single latents so
+    independent that PC hardly tells groupings apart, and where each leads does.
 
     `groups="auto"` finds number and sizes of the groups, too: after half of the steps with every latent alone, latents
     that `structure.discover_groups` shows to be dependent are merged, and training goes on with these groups.
@@ -96,17 +97,18 @@ def pdisvae(
     Defaults: beta 4 and fixed groups are the paper's; restarts are ours.
     """
     nonnegative(beta=beta)
-    at_least_one(restarts=restarts)
+    at_least_one(restarts=restarts, partitions=partitions)
     if isinstance(groups, str):
-        if not warm:
-            raise ValueError('groups="auto" finds its groups by a warm start; leave out warm=False')
+        if partitions > 1:
+            raise ValueError('groups="auto" finds one partition; leave out partitions')
         return _finding_groups(groups, beta=beta, by=by, restarts=restarts, latents=latents, **architecture)
     partition = as_groups(groups, latents)
     recipe = _parts({"pc": beta}, partition, by, latents, architecture)
-    if restarts == 1 or all(len(group) == 1 for group in partition):
+    if restarts * partitions == 1 or all(len(group) == 1 for group in partition):
         return recipe
-    alone = _parts({"pc": beta}, as_groups(None, latents), by, latents, architecture) if warm else None
-    return replace(recipe, restarts=restarts, warm=alone)
+    alone = _parts({"pc": beta}, as_groups(None, latents), by, latents, architecture)
+    tried = min(partitions, number_of_partitions([len(group) for group in partition]))
+    return replace(recipe, restarts=restarts, partitions=tried, warm=alone)
 
 
 def _finding_groups(groups: str, *, restarts: int, latents: int, **options) -> Recipe:
