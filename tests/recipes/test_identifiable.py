@@ -258,7 +258,7 @@ def recovery(codes, sources):
 def test_ivae_finds_the_sources_that_labels_modulate():
     """Every seed, told the labels or not; VAEs end at any rotation."""
     x, u, sources = modulated()
-    settings = {"latents": 2, "likelihood": "gaussian:0.25", "steps": 1500, "seeds": range(4)}
+    settings = {"latents": 2, "likelihood": "gaussian:0.25", "steps": 3000, "seeds": range(4)}
     models, _ = trained("ivae", x, u, prior_width=32, prior_depth=1, **settings)
     for model in models:
         assert recovery(model.posterior(x)[0], sources) > 0.95
