@@ -256,15 +256,16 @@ def recovery(codes, sources):
 
 @pytest.mark.slow
 def test_ivae_finds_the_sources_that_labels_modulate():
-    """Every seed, told the labels or not; VAEs end at any rotation."""
+    """Every seed, told the labels or not; no VAE comes as close, and each seed ends at a rotation of its own."""
     x, u, sources = modulated()
     settings = {"latents": 2, "likelihood": "gaussian:0.25", "steps": 3000, "seeds": range(4)}
     models, _ = trained("ivae", x, u, prior_width=32, prior_depth=1, **settings)
-    for model in models:
-        assert recovery(model.posterior(x)[0], sources) > 0.95
-        assert recovery(model.posterior(x, u)[0], sources) > 0.95
+    found = [recovery(model.posterior(x, *labels)[0], sources) for model in models for labels in ((), (u,))]
+    assert min(found) > 0.97
     plain, _ = trained("vae", x, u, **settings)
-    assert np.mean([recovery(model.posterior(x)[0], sources) for model in plain]) < 0.9
+    rotated = [recovery(model.posterior(x)[0], sources) for model in plain]
+    assert max(rotated) < min(found) - 0.01
+    assert np.ptp(rotated) > 10 * np.ptp(found)
 
 
 def drawn_scenes(n=2000, seed=0):
