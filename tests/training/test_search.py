@@ -48,39 +48,27 @@ def test_regrouping_renames_latents_and_changes_nothing_else(data, network, make
     assert moved
 
 
-def test_the_best_restart_is_kept(make):
-    recipe = RECIPES["pdisvae"](groups=(2, 2, 2), restarts=3, **HOUSE)
-    kept = {}
-
-    def watched(recipes, seeds):
-        kept["last" if "first" in kept else "first"] = ensemble = make(recipes, seeds)
-        return ensemble
-
-    trained = train_models([recipe, recipe], [0, 1], watched, 40, log_every=10)
-    ensemble = kept["first"]
-    assert len(ensemble.seeds) == 6
-    for run in range(2):
-        values = [objective_on_data(ensemble, 3 * run + i, 4.0) for i in range(3)]
-        best = ensemble.model(3 * run + int(np.argmin(values)))
-        assert all(torch.equal(trained.models[run][name], value) for name, value in best.items())
-    assert trained.history.steps == [10, 20, 30, 40]
-
-
-def test_every_partition_of_a_warm_start_goes_on(make):
-    recipe = RECIPES["pdisvae"](groups=(2, 2, 2), restarts=2, partitions=4, **HOUSE)
+def watched_training(recipe, make):
+    """What training two runs gives, and the ensembles it made: the one that ends, and its warm start."""
     made = []
 
     def watched(recipes, seeds):
         made.append(make(recipes, seeds))
         return made[-1]
 
-    trained = train_models([recipe, recipe], [0, 1], watched, 40, log_every=10)
-    onward, warm = made
-    assert (len(warm.seeds), len(onward.seeds)) == (4, 16)
-    assert onward.seeds == [seed for seed in warm.seeds for _ in range(4)]
+    return train_models([recipe, recipe], [0, 1], watched, 40, log_every=10), made
+
+
+@pytest.mark.parametrize(("restarts", "partitions"), [(3, 1), (2, 4)])
+def test_of_every_start_and_partition_the_best_is_kept(make, restarts, partitions):
+    recipe = RECIPES["pdisvae"](groups=(2, 2, 2), restarts=restarts, partitions=partitions, **HOUSE)
+    trained, (onward, warm) = watched_training(recipe, make)
+    width = restarts * partitions
+    assert (len(warm.seeds), len(onward.seeds)) == (2 * restarts, 2 * width)
+    assert onward.seeds == [seed for seed in warm.seeds for _ in range(partitions)]
     for run in range(2):
-        values = [objective_on_data(onward, 8 * run + i, 4.0) for i in range(8)]
-        best = onward.model(8 * run + int(np.argmin(values)))
+        values = [objective_on_data(onward, width * run + i, 4.0) for i in range(width)]
+        best = onward.model(width * run + int(np.argmin(values)))
         assert all(torch.equal(trained.models[run][name], value) for name, value in best.items())
     assert trained.history.steps == [10, 20, 30, 40]
 

@@ -9,7 +9,6 @@ import typer
 def demo(
     out: Annotated[Path, typer.Option(help="the study's folder")] = Path("partita-demo"),
     steps: Annotated[int, typer.Option(help="gradient steps a model")] = 1600,
-    seeds: Annotated[int, typer.Option(help="models a method")] = 3,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda")] = "auto",
 ) -> None:
     """Train, measure and report on a small real example; prints the page's path.
@@ -31,9 +30,7 @@ def demo(
     }
     runs = []
     for method, options in methods.items():
-        runs += plan(
-            [method], dataset, options=options, network="small", seeds=range(seeds), steps=steps, batch_size=64
-        )
+        runs += plan([method], dataset, options=options, network="small", seeds=range(3), steps=steps, batch_size=64)
     print(f"training {len(runs)} models on pdsprites; Ctrl-C stops, the same command goes on")
     store = Store(out)
     with progress(len(runs)) as watch:

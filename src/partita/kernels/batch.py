@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from partita.kernels.build import library
+from partita.kernels.build import assumed_constant, library
 
 Block = tuple[int, ...]
 
@@ -19,12 +19,9 @@ def available(z: Tensor) -> bool:
     return z.device.type == "cpu" and z.dtype == torch.float32 and _compiled()
 
 
+@assumed_constant
 def _compiled() -> bool:
     return library("batch") is not None
-
-
-# What torch.compiler.assume_constant_result does, without loading the compiler where nothing is compiled.
-_compiled._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
 def batch_log_sums(z: Tensor, mean: Tensor, log_variance: Tensor, weights: Tensor, blocks: Sequence[Block]) -> Tensor:

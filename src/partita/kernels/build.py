@@ -8,20 +8,22 @@ import platform
 import shlex
 import subprocess
 import tempfile
+from collections.abc import Callable
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
+
+from partita.data.fetch import cache_folder
 
 log = logging.getLogger("partita")
 
 FLAGS = "-O3 -march=native -fopenmp -fno-math-errno -fno-trapping-math -ffp-contract=fast -shared -fPIC"
 
 
-def cache_folder() -> Path:
-    """Where what was compiled on this machine is kept; ImportError where nobody can say."""
-    from platformdirs import user_cache_path
-
-    return user_cache_path("partita")
+def assumed_constant(function: Callable) -> Callable:
+    """What torch.compiler.assume_constant_result does, without loading the compiler where nothing is compiled."""
+    function._dynamo_marked_constant = True  # type: ignore[attr-defined]
+    return function
 
 
 @cache

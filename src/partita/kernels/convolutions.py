@@ -9,17 +9,16 @@ from importlib.util import find_spec
 import torch
 from torch import Tensor
 
+from partita.kernels.build import assumed_constant
+
 # Small pixels a program takes at once; programs that keep a large GPU busy.
 ROWS, PROGRAMS = 128, 528
 LEAST_CHANNELS = 16
 
 
+@assumed_constant
 def found() -> bool:
     return find_spec("triton") is not None
-
-
-# What torch.compiler.assume_constant_result does, without loading the compiler where nothing is compiled.
-found._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
 def covers(channels: int) -> bool:
@@ -34,9 +33,7 @@ def halve(big: Tensor, weight: Tensor, bias: Tensor | None, relu: bool) -> Tenso
 
     big, weight = big.contiguous(), weight.contiguous()
     small = _half(big, weight)
-    models, images, side, _, narrow = small.shape
-    rows, wide = images * side * side, big.shape[-1]
-    _check(big, small)
+    models, rows, side, wide, narrow = _sizes(big, small)
     kernels.halve[(-(-rows // ROWS), models)](  # type: ignore[index]
         big, weight, _place(bias, weight), small, rows,
         SIDE=side, BIG=wide, SMALL=narrow, RELU=relu, BIASED=bias is not None,
@@ -52,9 +49,7 @@ def double(small: Tensor, weight: Tensor, bias: Tensor | None, relu: bool) -> Te
 
     small, weight = small.contiguous(), weight.contiguous()
     big = _doubled(small, weight)
-    models, images, side, _, narrow = small.shape
-    rows, wide = images * side * side, big.shape[-1]
-    _check(big, small)
+    models, rows, side, wide, narrow = _sizes(big, small)
     kernels.double[(-(-rows // ROWS), models, 4)](  # type: ignore[index]
         small, weight, _place(bias, weight), big, rows,
         SIDE=side, BIG=wide, SMALL=narrow, RELU=relu, BIASED=bias is not None, ROWS=ROWS, COLUMNS=_tile(wide),
@@ -68,9 +63,7 @@ def tap_products(big: Tensor, small: Tensor) -> Tensor:
     from partita.kernels import triton_convolutions as kernels
 
     big, small = big.contiguous(), small.contiguous()
-    models, images, side, _, narrow = small.shape
-    rows, wide = images * side * side, big.shape[-1]
-    _check(big, small)
+    models, rows, side, wide, narrow = _sizes(big, small)
     taps = 1 if wide < LEAST_CHANNELS else 16
     splits = max(1, min(-(-PROGRAMS // (taps * models)), rows // 512))
     share = -(-rows // splits)
@@ -101,9 +94,12 @@ def _tile(channels: int) -> int:
     return max(LEAST_CHANNELS, 1 << (channels - 1).bit_length())
 
 
-def _check(big: Tensor, small: Tensor) -> None:
+def _sizes(big: Tensor, small: Tensor) -> tuple[int, int, int, int, int]:
+    """Models, small pixels of a model, the small side, and the channels of both."""
     if big[0].numel() >= 2**31 or small[0].numel() >= 2**31:  # offsets within a model are 32 bits
         raise ValueError(f"a batch of images of {tuple(big.shape[1:])} is too large for one step; use a smaller batch")
+    models, images, side, _, narrow = small.shape
+    return models, images * side * side, side, big.shape[-1], narrow
 
 
 halve.register_fake(lambda big, weight, bias, relu: _half(big, weight))

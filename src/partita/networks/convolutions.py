@@ -4,6 +4,8 @@ In bfloat16 on a GPU they run in kernels of our own (`kernels.convolutions`), wh
 else they are PyTorch's. The parameters are those of `nn.Conv2d` and `nn.ConvTranspose2d` either way.
 """
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import conv2d, conv_transpose2d, relu
@@ -17,10 +19,7 @@ class Halving(nn.Conv2d):
         self.rectified = rectified
 
     def forward(self, input: Tensor) -> Tensor:
-        if _by_our_kernels(input, self.weight):
-            return _by_taps(convolutions.halve, input, self)
-        output = conv2d(input, self.weight, self.bias, 2, 1)
-        return relu(output) if self.rectified else output
+        return _convolved(self, input, convolutions.halve, conv2d)
 
 
 class Doubling(nn.ConvTranspose2d):
@@ -29,10 +28,14 @@ class Doubling(nn.ConvTranspose2d):
         self.rectified = rectified
 
     def forward(self, input: Tensor) -> Tensor:
-        if _by_our_kernels(input, self.weight):
-            return _by_taps(convolutions.double, input, self)
-        output = conv_transpose2d(input, self.weight, self.bias, 2, 1)
-        return relu(output) if self.rectified else output
+        return _convolved(self, input, convolutions.double, conv_transpose2d)
+
+
+def _convolved(layer: Halving | Doubling, image: Tensor, ours: Callable, theirs: Callable) -> Tensor:
+    if _by_our_kernels(image, layer.weight):
+        return _by_taps(ours, image, layer)
+    output = theirs(image, layer.weight, layer.bias, 2, 1)
+    return relu(output) if layer.rectified else output
 
 
 def _by_our_kernels(image: Tensor, weight: Tensor) -> bool:
@@ -45,7 +48,7 @@ def _by_our_kernels(image: Tensor, weight: Tensor) -> bool:
     )
 
 
-def _by_taps(operation, image: Tensor, layer: Halving | Doubling) -> Tensor:
+def _by_taps(operation: Callable, image: Tensor, layer: Halving | Doubling) -> Tensor:
     weight = layer.weight.to(torch.bfloat16).permute(2, 3, 1, 0).flatten(0, 1)
     assert layer.bias is not None
     last = image.to(torch.bfloat16).permute(0, 2, 3, 1)

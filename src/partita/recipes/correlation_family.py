@@ -17,7 +17,7 @@ from partita.measures.regrouping import number_of_partitions
 from partita.measures.weights import check_weights
 from partita.recipes.recipe import Recipe, at_least_one, nonnegative, one_player
 
-# Posteriors of other points a step: eight batches' worth, which a CPU still sums quickly.
+# Posteriors of other points a step: eight batches' worth.
 IN_A_BANK = 1024
 
 

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 
 import torch
 
-from partita.kernels.build import cache_folder
+from partita.data.fetch import cache_folder
 
 # Compiling takes about a minute and then saves half of each step or more.
 STEPS_WORTH_COMPILING = 20000
