@@ -4,7 +4,7 @@ Runs of one structure train as one ensemble. Every weight on TC or PC is 5 in al
 the PDisVAE paper's comparison; all else is each method's default. Labels are the data's factors, or its true latents
 where it has no factors: methods that see them are told what the others must find.
 
-    python benchmarks/table_methods.py [--data groups,pdsprites] [--methods all] [--steps N] [--seeds 5] [--out FOLDER]
+    python benchmarks/table_methods.py [--data groups,pdsprites] [--methods all] [--steps N] [--precision float32]
     python benchmarks/table_methods.py --join FOLDER... --out FOLDER      # one table of what several processes measured
 """
 
@@ -87,7 +87,7 @@ def with_labels(dataset: Dataset, labels: str) -> Dataset:
     return dataset if labels == "all" else mask_labels(dataset, labelled=SHARE_LABELLED)
 
 
-def planned(row: Row, dataset: Dataset, steps: int, seeds: int) -> list[Run]:
+def planned(row: Row, dataset: Dataset, steps: int, seeds: int, precision: str) -> list[Run]:
     options = {name: [value] for name, value in row.options.items()}
     if "anneal" in options:
         options["anneal"] = [max(1, steps // 2)]
@@ -95,28 +95,30 @@ def planned(row: Row, dataset: Dataset, steps: int, seeds: int) -> list[Run]:
     if row.method == "infogan":
         # a linear critic sees means alone, and a game needs a slower rate
         special = {"learning_rate": 2e-4, "network": "mlp" if len(dataset.shape) == 1 else "auto"}
-    return plan([row.method], dataset, options=options, seeds=range(seeds), steps=steps, **special)
+    special |= {"precision": precision, "seeds": range(seeds), "steps": steps}
+    return plan([row.method], dataset, options=options, **special)
 
 
-def measured(names: list[str], dataset: Dataset, steps: int, seeds: int, folder: Path, device: torch.device):
+def measured(names: list[str], dataset: Dataset, asked: argparse.Namespace, folder: Path, device: torch.device):
     """One record a row, as soon as the ensembles it is part of are trained."""
+    steps = asked.steps or STEPS[dataset.name]
     for labels in ("none", "all", "some"):
         data = with_labels(dataset, labels)
         store = Store(folder / labels)
-        asked: dict[str, list[Run]] = {}
+        wanted: dict[str, list[Run]] = {}
         for name in (name for name in names if ROWS[name].labels == labels):
             try:
-                asked[name] = planned(ROWS[name], data, steps, seeds)
+                wanted[name] = planned(ROWS[name], data, steps, asked.seeds, asked.precision)
             except Exception as error:
                 yield _failed(name, dataset, in_one_line(error))
-        pieces = ensembles([run for runs in asked.values() for run in runs], Room(dataset.size, device).models)
-        yield from _trained(pieces, asked, data, store, device)
+        pieces = ensembles([run for runs in wanted.values() for run in runs], Room(dataset.size, device).models)
+        yield from _trained(pieces, wanted, data, store, device)
 
 
-def _trained(pieces, asked: dict[str, list[Run]], data: Dataset, store: Store, device) -> Iterator[dict[str, Any]]:
+def _trained(pieces, wanted: dict[str, list[Run]], data: Dataset, store: Store, device) -> Iterator[dict[str, Any]]:
     for together in pieces:
         members = {run.id for run in together}
-        rows = {name: runs for name, runs in asked.items() if runs[0].id in members}
+        rows = {name: runs for name, runs in wanted.items() if runs[0].id in members}
         models = len(together) * together[0].recipe.restarts
         try:
             start = time.perf_counter()
@@ -232,6 +234,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--methods", default="all", help=f"all, or some of: {', '.join(ROWS)}")
     parser.add_argument("--steps", type=int, help=f"default {STEPS}")
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--precision", default="float32", help="of the networks")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--out", type=Path, default=Path("runs/table_methods"))
     parser.add_argument("--join", type=Path, nargs="+", help="folders whose JSON files become one table")
@@ -259,8 +262,8 @@ def main() -> None:
     asked.out.mkdir(parents=True, exist_ok=True)
     records: list[dict[str, Any]] = []
     for data in asked.data.split(","):
-        steps, folder = asked.steps or STEPS[data], asked.out / f"runs-{tag}" / data
-        for record in measured(names, load(data), steps, asked.seeds, folder, device):
+        folder = asked.out / f"runs-{tag}" / data
+        for record in measured(names, load(data), asked, folder, device):
             records.append(record)
             made = about(device)
             # kept after every row: whatever ends this process loses nothing that was measured

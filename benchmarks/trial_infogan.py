@@ -30,7 +30,7 @@ RANGE, GRID, CATEGORIES, NOISES = 2.0, 9, 10, 10
 CLASSES = 10  # of slant and of ink, equally full
 SETTINGS = {
     "factorised": {"posterior": ["diagonal"]},
-    "correlated, rho 0.9": {"posterior": ["correlated"], "rho": [0.9]},
+    "correlated": {"posterior": ["correlated"], "rho": [0.9]},
 }
 
 
@@ -195,6 +195,7 @@ def report(results: dict[str, list[dict[str, Any]]], lines: list[str], made: dic
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data-folder", help="holds mnist/*.gz; also PARTITA_DATA")
+    parser.add_argument("--readers", default=",".join(SETTINGS))
     parser.add_argument("--steps", type=int, default=15000)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--classifier-steps", type=int, default=2000)
@@ -209,7 +210,7 @@ def main() -> None:
     lines = [f"The classifier knows {accuracy:.1%} of the test digits."]
     print(lines[0], flush=True)
     results: dict[str, list[dict[str, Any]]] = {}
-    for name, options in SETTINGS.items():
+    for name, options in ((name, SETTINGS[name]) for name in asked.readers.split(",")):
         store = Store(asked.out / "runs")
         runs: list[Run] = plan(
             ["infogan"], train_part, options=options, latents=2, network="infogan", likelihood="bernoulli",

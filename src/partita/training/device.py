@@ -13,6 +13,8 @@ from partita.data.fetch import cache_folder
 STEPS_WORTH_COMPILING = 20000
 # All ensembles are one piece of code to the compiler; it gives up after 8 versions of one unless told otherwise.
 MOST_COMPILED = 1 << 20
+# What the user said, read early: the compiler itself sets it to a temporary folder, once any part of it is imported.
+COMPILED_HERE = os.environ.get("TORCHINDUCTOR_CACHE_DIR")
 
 
 def choose_device(name: str = "auto") -> torch.device:
@@ -47,12 +49,12 @@ def reproducibly():
 def prepare_compiler() -> None:
     """Any number of ensembles may be compiled in one process, and what the compiler makes is kept for the next start:
     in a folder of the user's, which outlives the machine's temporary one; TORCHINDUCTOR_CACHE_DIR says otherwise."""
+    if COMPILED_HERE is None:
+        with suppress(ImportError):
+            os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(cache_folder() / "inductor")
     import torch._dynamo
 
     torch._dynamo.config.recompile_limit = torch._dynamo.config.accumulated_recompile_limit = MOST_COMPILED
-    if "TORCHINDUCTOR_CACHE_DIR" not in os.environ:
-        with suppress(ImportError):
-            os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(cache_folder() / "inductor")
 
 
 def worth_compiling(steps: int, device: torch.device) -> bool:
