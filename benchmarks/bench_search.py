@@ -24,7 +24,11 @@ from partita.training.search import best_restart, regroup_latents, restart_seeds
 RESTARTS, SEEDS, BETA, SOLVED = 8, 10, 4.0, 0.95
 WORLDS = {
     "linear": ({}, (2, 2, 2), {"network": "linear", "likelihood": "gaussian:0.25"}),
-    "nonlinear": ({"mixing": "nonlinear"}, (2, 2, 2), {"network": "mlp", "likelihood": "gaussian:0.25"}),
+    "nonlinear": (
+        {"mixing": "nonlinear"},
+        (2, 2, 2),
+        {"network": "mlp", "hidden": (64, 64), "likelihood": "gaussian:0.25"},
+    ),
     "unequal": ({"groups": (3, 2, 1)}, (3, 2, 1), {"network": "linear", "likelihood": "gaussian:0.25"}),
 }
 

@@ -93,8 +93,8 @@ def planned(row: Row, dataset: Dataset, steps: int, seeds: int, precision: str) 
         options["anneal"] = [max(1, steps // 2)]
     special: dict[str, Any] = {"learning_rate": RATES[dataset.name]}
     if row.method == "infogan":
-        # a linear critic sees means alone, and a game needs a slower rate
-        special = {"learning_rate": 2e-4, "network": "mlp" if len(dataset.shape) == 1 else "auto"}
+        # a linear critic sees means alone; a game needs a slower rate, and normalised features
+        special = {"learning_rate": 2e-4, "network": "mlp" if len(dataset.shape) == 1 else "infogan"}
     special |= {"precision": precision, "seeds": range(seeds), "steps": steps}
     return plan([row.method], dataset, options=options, **special)
 
