@@ -1,7 +1,6 @@
 """The command `partita`: thin files, and nothing heavy imported before a command needs it."""
 
 import logging
-import os
 import sys
 
 import typer
@@ -13,8 +12,6 @@ from partita.cli.methods import methods
 from partita.cli.metrics import metrics
 from partita.cli.report import report
 from partita.cli.train import train
-
-INTERRUPTED = 130
 
 app = typer.Typer(
     help="Learn, measure and look at latent spaces that fall into independent parts.",
@@ -39,7 +36,7 @@ def main() -> None:
     try:
         status = app(standalone_mode=False)
     except KeyboardInterrupt:
-        _fail("interrupted", INTERRUPTED)
+        _fail("interrupted", 130)
     except Exception as error:
         _fail(*_explained(error))
     sys.exit(status or 0)
@@ -48,11 +45,11 @@ def main() -> None:
 def _explained(error: Exception) -> tuple[str, int]:
     """One line and an exit status for what a person can mend; anything else is our bug and keeps its traceback."""
     if isinstance(error, typer.Abort):
-        return "interrupted", INTERRUPTED
+        return "interrupted", 130
     if hasattr(error, "format_message"):  # a usage error of the command-line library, whichever click it brings
         return error.format_message(), 2  # type: ignore[attr-defined]
     if type(error).__name__ == "Interrupted":  # partita.training.Interrupted, without loading torch to say so
-        return f"{error}; the same command goes on from here", INTERRUPTED
+        return f"{error}; the same command goes on from here", 130
     if isinstance(error, OSError) and error.strerror and not str(error.args[0]).startswith("partita"):
         return f"{error.filename or 'file'}: {error.strerror}", 2
     if isinstance(error, ValueError | OSError):
@@ -62,10 +59,4 @@ def _explained(error: Exception) -> tuple[str, int]:
 
 def _fail(message: str, status: int) -> None:
     print(f"partita: {' '.join(message.split())}", file=sys.stderr)
-    if status == INTERRUPTED:
-        # All is saved. An ordinary exit waits for the compiler's worker processes, which the same signal may have ended
-        # half-way: on a GPU one such wait never came to an end.
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(status)
     sys.exit(status)
