@@ -1,11 +1,13 @@
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file, save_file
 
 from .conftest import COMMAND
 
@@ -75,6 +77,23 @@ def test_evaluate_as_json_prints_one_document(study, partita):
         assert run["correlation"]["n"] == 300
         assert run["correlation"]["null"]["pc"]["mean"] > 0
         assert run["correlation"]["tc"] == pytest.approx(run["correlation"]["pc"] + run["correlation"]["within_tc"])
+
+
+def test_a_run_gone_astray_is_named_and_the_others_are_measured(study, partita, tmp_path):
+    mine = tmp_path / "mine"
+    shutil.copytree(study, mine)
+    first, *others = sorted(mine.glob("runs/*/weights.safetensors"))
+    weights = load_file(first)
+    save_file({name: 1e6 * value for name, value in weights.items()}, first)
+    ended = partita("evaluate", "mine", "--json")
+    assert ended.returncode == 0, ended.stderr
+    measured = {run["run"] for run in json.loads(ended.stdout)["runs"]}
+    assert measured == {path.parent.name for path in others}
+    assert "cannot be measured" in ended.stderr
+    assert "seed" in ended.stderr
+    for other in others:
+        shutil.rmtree(other.parent)
+    assert refused(partita("evaluate", "mine"), "cannot be measured")
 
 
 def test_evaluate_prints_a_table(study, partita):

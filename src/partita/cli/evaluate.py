@@ -3,7 +3,7 @@
 import json
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -40,37 +40,51 @@ def evaluate(
 
 
 def _measure_study(folder: Path, metrics: str, as_json: bool, device: str) -> None:
-    from partita.studies import Store, evaluate_run, reload
+    from partita.studies import Store, reload
     from partita.studies.evaluate import evaluate_agreement
+    from partita.studies.scoring import asked_for
     from partita.studies.tables import summary_lines
     from partita.training.device import choose_device
 
     store = Store(folder)
     runs = store.finished()
     where = choose_device(device)
-    datasets = {}
-    results = []
-    for number, run in enumerate(runs, 1):
-        key = repr(run.data)
-        if key not in datasets:
-            datasets[key] = reload(run.data)
-        if sys.stderr.isatty():
-            print(f"\rmeasuring run {number} of {len(runs)} ", end="", file=sys.stderr)
-        scores = evaluate_run(store, run, datasets[key], metrics, where)
-        results.append({"setting": run.setting, "seed": run.seed, **scores})
+    asked_for(metrics)  # an unknown name is refused before anything is measured
+    datasets = {key: reload(data) for key, data in {repr(run.data): run.data for run in runs}.items()}
+    results = _measured(store, runs, datasets, metrics, where)
     if metrics == "all" or "udr" in metrics.split(","):
-        for setting in dict.fromkeys(run.setting for run in runs):
-            repeats = [run for run in runs if run.setting == setting]
+        for setting in dict.fromkeys(result["setting"] for result in results):
+            same = [result for result in results if result["setting"] == setting]
+            repeats = [run for run in runs if run.id in {result["run"] for result in same}]
             agreed = evaluate_agreement(store, repeats, datasets[repr(repeats[0].data)], where)
-            for result in results:
-                if agreed is not None and result["setting"] == setting:
-                    result["udr"] = agreed
-    if sys.stderr.isatty():
-        print(file=sys.stderr)
+            for result in same if agreed is not None else ():
+                result["udr"] = agreed
     if as_json:
         print(json.dumps({"folder": str(folder), "runs": results}, indent=1, allow_nan=False))
     else:
         print("\n".join(summary_lines(results)))
+
+
+def _measured(store, runs, datasets, metrics: str, where) -> list[dict[str, Any]]:
+    """The scores of every run that can be measured; a run gone astray is named and does not keep back the others."""
+    from partita.studies import evaluate_run
+
+    results, failed = [], []
+    for number, run in enumerate(runs, 1):
+        if sys.stderr.isatty():
+            print(f"\rmeasuring run {number} of {len(runs)} ", end="", file=sys.stderr)
+        try:
+            scores = evaluate_run(store, run, datasets[repr(run.data)], metrics, where)
+            results.append({"setting": run.setting, "seed": run.seed, **scores})
+        except ValueError as error:
+            failed.append(f"{run.setting}, seed {run.seed} cannot be measured: {error}")
+    if sys.stderr.isatty():
+        print(file=sys.stderr)
+    if failed and not results:
+        raise ValueError(failed[0])
+    for words in failed:
+        print(f"partita: {words}", file=sys.stderr)
+    return results
 
 
 def _score_arrays(
