@@ -1,5 +1,7 @@
 """InfoGAN: X29, the dream, and codes that mean something."""
 
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -134,3 +136,10 @@ def test_codes_mean_something_only_when_the_generator_is_asked_to_show_them():
     assert np.mean(information[1e-3][1]) < 0.6  # a generator may show its category for reasons of its own
     tied = [abs(spearmanr(own[cluster == c], along[cluster == c])[0]) for own in codes for c in range(3)]
     assert np.mean(tied) > 0.6
+
+
+def test_a_critic_that_never_errs_is_a_concern():
+    concern = RECIPES["infogan"](shape=(4,)).concern
+    assert concern is not None
+    assert concern({"criticism": 2 * math.log(2)}) is None
+    assert "critic won" in (concern({"criticism": 0.001}) or "")
