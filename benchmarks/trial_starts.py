@@ -5,11 +5,13 @@ neighbours, which also sees a mirrored or bent coordinate. A start counts where 
 0.75) and not size (below 0.25), and the other the reverse.
 
 `--warm` begins without groups, `beta_vae:2` (KL with weight 2) or `tc:4` (TC with extra weight 4), for half of the
-steps, then regroups by the smallest PC, or goes on in as many `--partitions`, each a start of its own. `--told` shows
-the truth to the encoder for the first half, fading: what the objective is worth where the groups are right. Labels are
-used for nothing else.
+steps, then regroups by the smallest PC, or goes on in as many `--partitions`, each a start of its own. `--anneal` is
+pdisvae's, in both halves of a TC start. Every seed has as many `--restarts`, as in training; the last line counts the
+seeds whose lowest objective is apart. `--told` shows the truth to the encoder for the first half, fading: what the
+objective is worth where the groups are right. Labels are used for nothing else.
 
     python benchmarks/trial_starts.py [--network burgess] [--warm beta_vae:2] [--beta 4] [--starts 8] [--steps 4000]
+    python benchmarks/trial_starts.py --groups 2,1 --warm tc:8 --beta 8 --anneal 1000 --restarts 2 --steps 1600
 """
 
 import argparse
@@ -23,7 +25,7 @@ from partita.recipes import RECIPES, Ramp, Recipe
 from partita.training import Ensemble
 from partita.training.device import choose_device
 from partita.training.latents import model_of
-from partita.training.search import objective_on_data, regroup_latents
+from partita.training.search import objective_on_data, regroup_latents, restart_seeds
 
 KNOWN, UNKNOWN, NEIGHBOURS = 0.75, 0.25, 8
 SILENT = 0.2  # standard deviation of the means below which a latent says nothing
@@ -58,10 +60,10 @@ def told(recipe: Recipe, steps: int) -> Recipe:
     return replace(recipe, players=(replace(player, measures=(*player.measures, hint), weights=weights),))
 
 
-def warm_recipe(words: str, house: dict) -> Recipe:
+def warm_recipe(words: str, anneal: int, house: dict) -> Recipe:
     kind, weight = words.split(":")
     if kind == "tc":
-        return RECIPES["pdisvae"](groups=None, beta=float(weight), **house)
+        return RECIPES["pdisvae"](groups=None, beta=float(weight), anneal=anneal, **house)
     return RECIPES[kind](beta=float(weight), **house)
 
 
@@ -71,6 +73,8 @@ def main() -> None:
     parser.add_argument("--groups", default="2,2")
     parser.add_argument("--warm")
     parser.add_argument("--partitions", type=int, default=1)
+    parser.add_argument("--anneal", type=int, default=0)
+    parser.add_argument("--restarts", type=int, default=1)
     parser.add_argument("--told", action="store_true")
     parser.add_argument("--beta", type=float, default=4.0)
     parser.add_argument("--starts", type=int, default=8)
@@ -85,32 +89,38 @@ def main() -> None:
     groups = tuple(map(int, asked.groups.split(",")))
     house = {"latents": sum(groups), "shape": sprites.shape, "network": asked.network, "likelihood": "bernoulli"}
     house["learning_rate"] = asked.learning_rate
-    seeds = list(range(asked.first_seed, asked.first_seed + asked.starts))
+    runs_asked = range(asked.first_seed, asked.first_seed + asked.starts)
+    seeds = [seed for first in runs_asked for seed in restart_seeds(first, asked.restarts)]
 
     def runs(recipe: Recipe, seeds: list[int]) -> Ensemble:
         settings = {"x_scale": sprites.x_scale, "u": truth, "batch_size": asked.batch_size, "device": device}
         return Ensemble([recipe] * len(seeds), seeds, sprites.x, **settings)
 
-    recipe = RECIPES["pdisvae"](groups=groups, beta=asked.beta, **house)
+    recipe = RECIPES["pdisvae"](groups=groups, beta=asked.beta, anneal=asked.anneal, **house)
     starts = [seed for seed in seeds for _ in range(asked.partitions)]
     onward = runs(told(recipe, asked.steps) if asked.told else recipe, starts)
     if asked.warm:
-        before = runs(warm_recipe(asked.warm, house), seeds)
+        before = runs(warm_recipe(asked.warm, asked.anneal, house), seeds)
         while before.step < asked.steps // 2:
             before.advance(10)
         regroup_latents(before, onward)
     while onward.step < asked.steps:
         onward.advance(10)
     rows = []
-    for position, seed in enumerate(starts):
+    each = asked.restarts * asked.partitions
+    for position in range(len(starts)):
         codes = model_of(onward, position).posterior(sprites.x)[0]
         scores = np.array([known(codes[:, list(group)], truth) for group in recipe.groups])
-        rows.append((objective_on_data(onward, position, asked.beta), apart(scores), seed, scores))
+        rows.append(
+            (objective_on_data(onward, position, asked.beta), apart(scores), runs_asked[position // each], scores)
+        )
     found = sum(row[1] for row in rows)
     print(f"{found} of {len(rows)} starts apart; R2 of column, row, size by group, best objective first")
     for value, right, seed, scores in sorted(rows, key=lambda row: row[0]):
         shown = " | ".join(" ".join(f"{score:.2f}" for score in group) for group in scores)
         print(f"objective {value:7.2f}  {'apart' if right else '     '}  seed {seed}: {shown}")
+    chosen = [min((row for row in rows if row[2] == seed), key=lambda row: row[0]) for seed in runs_asked]
+    print(f"lowest objective apart in {sum(row[1] for row in chosen)} of {len(chosen)} seeds")
 
 
 if __name__ == "__main__":

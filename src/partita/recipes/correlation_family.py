@@ -15,10 +15,12 @@ from partita.measures.elbo import kl, reconstruction
 from partita.measures.parts import Parts
 from partita.measures.regrouping import number_of_partitions
 from partita.measures.weights import check_weights
-from partita.recipes.recipe import Recipe, at_least_one, nonnegative, one_player
+from partita.recipes.recipe import Ramp, Recipe, at_least_one, nonnegative, one_player, whole_number
 
 # Posteriors of other points a step: eight batches' worth.
 IN_A_BANK = 1024
+# Of its weight, what an annealed regulariser starts with.
+FIRST_SHARE = 0.1
 
 
 def beta_tcvae(
@@ -72,6 +74,7 @@ def pdisvae(
     by: str = "importance",
     restarts: int = 1,
     partitions: int = 1,
+    anneal: int = 0,
     latents: int = 6,
     **architecture,
 ) -> Recipe:
@@ -87,6 +90,10 @@ def pdisvae(
     start goes on in that many groupings, those with the smallest PC: a flexible encoder can make single latents so
     independent that PC hardly tells groupings apart, and where each leads does.
 
+    With `anneal`, KL + beta * PC has a tenth of its weight at first and all of it from that step on. The latents form
+    while the code is rich, when each may as well be a plain coordinate; a code that starts poor packs big things
+    far out and small ones near the middle, mixes size with place so, and does not unmix later.
+
     `groups="auto"` finds number and sizes of the groups, too: after half of the steps with every latent alone, latents
     that `structure.discover_groups` shows to be dependent are merged, and training goes on with these groups.
 
@@ -98,15 +105,17 @@ def pdisvae(
     """
     nonnegative(beta=beta)
     at_least_one(restarts=restarts, partitions=partitions)
+    whole_number(anneal=anneal)
     if isinstance(groups, str):
         if partitions > 1:
             raise ValueError('groups="auto" finds one partition; leave out partitions')
-        return _finding_groups(groups, beta=beta, by=by, restarts=restarts, latents=latents, **architecture)
+        options = {"beta": beta, "by": by, "anneal": anneal, **architecture}
+        return _finding_groups(groups, restarts=restarts, latents=latents, **options)
     partition = as_groups(groups, latents)
-    recipe = _parts({"pc": beta}, partition, by, latents, architecture)
+    recipe = _annealed(_parts({"pc": beta}, partition, by, latents, architecture), anneal)
     if restarts * partitions == 1 or all(len(group) == 1 for group in partition):
         return recipe
-    alone = _parts({"pc": beta}, as_groups(None, latents), by, latents, architecture)
+    alone = _annealed(_parts({"pc": beta}, as_groups(None, latents), by, latents, architecture), anneal)
     tried = min(partitions, number_of_partitions([len(group) for group in partition]))
     return replace(recipe, restarts=restarts, partitions=tried, warm=alone)
 
@@ -151,6 +160,18 @@ def _parts(weights: dict, groups, by: str, latents: int, architecture: dict, den
     measures = (reconstruction, kl, Parts(groups, by, tuple(weights), density))
     recipe = one_player(measures, {"recon": 1, "kl": 1, **weights}, groups=groups, latents=latents, **architecture)
     return replace(recipe, bank=bank)
+
+
+def _annealed(recipe: Recipe, steps: int) -> Recipe:
+    """The recipe whose regulariser, all but the reconstruction, comes in over the first `steps` steps."""
+    if not steps:
+        return recipe
+    player = recipe.players[0]
+    weights = {
+        name: weight if name == "recon" else Ramp(FIRST_SHARE * weight, weight, steps)
+        for name, weight in player.weights.items()
+    }
+    return replace(recipe, players=(replace(player, weights=weights),))
 
 
 def _estimator(by: str, architecture: dict) -> tuple[str, int]:

@@ -182,3 +182,10 @@ def at_least_one(**values) -> None:
     for name, value in values.items():
         if not isinstance(value, Integral) or value < 1:
             raise ValueError(f"{name} must be a whole number of at least 1, got {value}")
+
+
+def whole_number(**values) -> None:
+    """Refuses anything but whole numbers from 0 on."""
+    for name, value in values.items():
+        if not isinstance(value, Integral) or value < 0:
+            raise ValueError(f"{name} must be a whole number of at least 0, got {value}")

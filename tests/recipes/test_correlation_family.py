@@ -1,0 +1,32 @@
+import pytest
+
+from partita.recipes import RECIPES
+from partita.recipes.recipe import value_at
+
+HOUSE = {"latents": 3, "shape": (7,), "network": "linear", "likelihood": "gaussian:0.5"}
+
+
+def weights_at(recipe, step: int) -> dict[str, float]:
+    return {name: value_at(weight, step) for name, weight in recipe.players[0].weights.items()}
+
+
+def test_an_annealed_regulariser_starts_with_a_tenth_and_ends_as_the_objective():
+    recipe = RECIPES["pdisvae"](groups=(2, 1), beta=8.0, anneal=100, restarts=2, **HOUSE)
+    plain = RECIPES["pdisvae"](groups=(2, 1), beta=8.0, restarts=2, **HOUSE)
+    for half, whole in ((recipe, plain), (recipe.warm, plain.warm)):
+        assert weights_at(half, 0) == pytest.approx({"recon": 1.0, "kl": 0.1, "pc": 0.8})
+        assert weights_at(half, 50) == pytest.approx({"recon": 1.0, "kl": 0.55, "pc": 4.4})
+        assert weights_at(half, 100) == weights_at(half, 10**6) == weights_at(whole, 0)
+        assert half.structure == whole.structure
+
+
+def test_groups_to_be_found_are_annealed_before_and_after():
+    recipe = RECIPES["pdisvae"](groups="auto", anneal=100, **HOUSE)
+    for half in (recipe, recipe.grouped(((0, 1), (2,)))):
+        assert weights_at(half, 0) == pytest.approx({"recon": 1.0, "kl": 0.1, "pc": 0.4})
+
+
+@pytest.mark.parametrize("anneal", [-1, 2.5, "long", None])
+def test_anneal_is_a_number_of_steps(anneal):
+    with pytest.raises(ValueError, match=f"anneal must be a whole number of at least 0, got {anneal}"):
+        RECIPES["pdisvae"](anneal=anneal, **HOUSE)
