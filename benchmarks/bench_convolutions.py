@@ -21,11 +21,21 @@ from partita.training.device import choose_device
 BATCH, LATENTS, SIDE, IMAGES, BETA, STRIDE = 64, 10, 64, 4096, 6.0, 10
 
 
+def plain_burgess() -> tuple[nn.Sequential, nn.Sequential]:
+    """The network of the ensembles in layers of PyTorch alone."""
+    relu, wide = nn.ReLU(), (32, 4, 4)
+    down = [nn.Conv2d(channels, 32, 4, 2, 1) for channels in (1, 32, 32, 32)]
+    up = [nn.ConvTranspose2d(32, channels, 4, 2, 1) for channels in (32, 32, 32, 1)]
+    inward = [nn.Linear(512, 256), relu, nn.Linear(256, 256), relu, nn.Linear(256, 2 * LATENTS)]
+    outward = [nn.Linear(LATENTS, 256), relu, nn.Linear(256, 256), relu, nn.Linear(256, 512), relu]
+    encoder = nn.Sequential(*(part for layer in down for part in (layer, relu)), nn.Flatten(), *inward)
+    images = [part for layer in up for part in (layer, relu)][:-1]
+    return encoder, nn.Sequential(*outward, nn.Unflatten(1, wide), *images)
+
+
 def plain_loop(x: torch.Tensor):
     """One model: a function that takes one step."""
-    from partita.networks.bodies import burgess
-
-    encoder, decoder = (body.to(x.device) for body in burgess((1, SIDE, SIDE), 2 * LATENTS, LATENTS))
+    encoder, decoder = (body.to(x.device) for body in plain_burgess())
     parameters = [*encoder.parameters(), *decoder.parameters()]
     optimiser = torch.optim.Adam(parameters, 1e-3, fused=True)
     weights = log_weights("importance", BATCH, len(x)).to(x.device, torch.float32)

@@ -1,10 +1,13 @@
 """Our convolutions against PyTorch's in float64: values and gradients, one model and many, plain and under vmap."""
 
+from functools import partial
+
 import pytest
 import torch
 from torch.func import vmap
 
-from partita.networks.convolutions import Doubling, Halving
+from partita.kernels.convolutions import found_c
+from partita.networks.convolutions import Doubling, Halving, _of_our_kernels
 from partita.recipes import RECIPES
 from partita.training import Ensemble
 
@@ -22,6 +25,25 @@ def _loss(layer, weight, bias, image, pull):
     return (output.to(pull.dtype) * pull).sum(), output
 
 
+def _drawn(layer, models: int, images: int, side: int) -> tuple[list[torch.Tensor], torch.Tensor]:
+    """Weight, bias, image, and what pulls at the output: float64, without rounding in bfloat16."""
+    out_side = side // 2 if isinstance(layer, Halving) else 2 * side
+    draw = lambda *shape: torch.randn(models, *shape).bfloat16().double()  # noqa: E731
+    arguments = [
+        draw(*layer.weight.shape) * 0.125,
+        draw(layer.out_channels),
+        draw(images, layer.in_channels, side, side),
+    ]
+    return arguments, draw(images, layer.out_channels, out_side, out_side)
+
+
+def _with_gradients(layer, arguments: list[torch.Tensor], pull: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """The layer's output for every model, and the gradients with respect to weight, bias and image."""
+    arguments = [value.clone().requires_grad_() for value in arguments]
+    loss, output = vmap(partial(_loss, layer))(*arguments, pull)
+    return output.detach(), *torch.autograd.grad(loss.sum(), arguments)
+
+
 @pytest.mark.parametrize(("kind", "channels_in", "channels_out", "side"), CASES)
 @pytest.mark.parametrize("models", [1, 3])
 @pytest.mark.parametrize("rectified", [True, False])
@@ -30,22 +52,32 @@ def _loss(layer, weight, bias, image, pull):
 def test_values_and_gradients(kind, channels_in, channels_out, side, models, rectified):
     torch.manual_seed(0)
     layer = kind(channels_in, channels_out, rectified=rectified)
-    images = 5
-    out_side = side // 2 if kind is Halving else 2 * side
-    draw = lambda *shape: torch.randn(models, *shape).bfloat16().double()  # noqa: E731  exact in both precisions
-    image = draw(images, channels_in, side, side)
-    weight, bias = draw(*layer.weight.shape) * 0.125, draw(channels_out)
-    pull = draw(images, channels_out, out_side, out_side)
-    exact = [value.clone().requires_grad_() for value in (weight, bias, image)]
-    expected_loss, expected = vmap(lambda *a: _loss(layer, *a))(*exact, pull)
-    wanted = torch.autograd.grad(expected_loss.sum(), exact)
-    ours = [value.float().cuda().requires_grad_() for value in (weight, bias, image)]
+    arguments, pull = _drawn(layer, models, 5, side)
+    expected, *wanted = _with_gradients(layer, arguments, pull)
     with torch.autocast("cuda", torch.bfloat16, cache_enabled=False):
-        loss, found = vmap(lambda *a: _loss(layer, *a))(*ours, pull.float().cuda())
+        found, *gradients = _with_gradients(layer, [value.float().cuda() for value in arguments], pull.float().cuda())
     assert found.dtype == torch.bfloat16
-    assert _relative(found, expected.detach()) < 4e-3  # one rounding to bfloat16
-    for mine, theirs in zip(torch.autograd.grad(loss.sum(), ours), wanted):
+    assert _relative(found, expected) < 4e-3  # one rounding to bfloat16
+    for mine, theirs in zip(gradients, wanted):
         assert _relative(mine, theirs) < 1e-2
+
+
+@pytest.mark.parametrize(("kind", "channels_in", "channels_out", "side"), CASES)
+@pytest.mark.parametrize("rectified", [True, False])
+@pytest.mark.skipif(not found_c(), reason="needs a C compiler")
+def test_values_and_gradients_on_a_cpu(kind, channels_in, channels_out, side, rectified):
+    torch.manual_seed(0)
+    layer = kind(channels_in, channels_out, rectified=rectified)
+    arguments, pull = _drawn(layer, 3, 5, side)
+    single = [value.float() for value in arguments]
+    assert _of_our_kernels(single[-1], layer.weight) == torch.float32
+    assert _of_our_kernels(arguments[-1], layer.weight) is None  # in float64 PyTorch does it: the oracle
+    together = _with_gradients(layer, single, pull.float())
+    for mine, exact in zip(together, _with_gradients(layer, arguments, pull)):
+        assert _relative(mine, exact) < 2e-6
+    alone = _with_gradients(layer, [value[1:2] for value in single], pull[1:2].float())
+    for mine, own in zip(together, alone):
+        assert torch.equal(mine[1:2], own)
 
 
 @pytest.mark.gpu

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from partita.kernels.build import assumed_constant, library
+from partita.kernels.build import address, assumed_constant, library, whole_numbers
 
 Block = tuple[int, ...]
 
@@ -66,15 +66,11 @@ def _call(
     starts = [sum(lengths[:b]) for b in range(len(lengths) + 1)]
     size, latents = z.shape[-2:]
     sizes = [z.numel() // (size * latents), size, latents, len(lengths)]
-    arguments = [_address(t) for t in inputs] + [_integers(members), _integers(starts)]
+    arguments = [address(t) for t in inputs] + [_integers(members), _integers(starts)]
     made = library("batch")
     assert made is not None
-    if made[name](*arguments, *map(ctypes.c_int64, sizes), *map(_address, outputs)):
+    if made[name](*arguments, *whole_numbers(*sizes), *map(address, outputs)):
         raise MemoryError("no memory for the aggregated posterior of a batch")
-
-
-def _address(tensor: Tensor) -> ctypes.c_void_p:
-    return ctypes.c_void_p(tensor.data_ptr())
 
 
 def _integers(values: Sequence[int]) -> ctypes.Array:

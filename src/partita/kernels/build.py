@@ -13,6 +13,8 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
+from torch import Tensor
+
 from partita.data.fetch import cache_folder
 
 log = logging.getLogger("partita")
@@ -40,6 +42,15 @@ def library(name: str) -> ctypes.CDLL | None:
     except (ImportError, OSError, ValueError, subprocess.SubprocessError) as error:
         log.info("no compiled %s kernel here, PyTorch does its work: %s", name, _last_line(error))
         return None
+
+
+def address(tensor: Tensor | None) -> ctypes.c_void_p:
+    """Of the numbers of a contiguous tensor; NULL of none."""
+    return ctypes.c_void_p(None if tensor is None else tensor.data_ptr())
+
+
+def whole_numbers(*values: int) -> list[ctypes.c_int64]:
+    return [ctypes.c_int64(value) for value in values]
 
 
 def _compile(command: list[str], source: str, target: Path) -> None:

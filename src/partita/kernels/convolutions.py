@@ -1,7 +1,8 @@
 """Convolutions of kernel 4, stride 2, padding 1 of E models at once, as operations of torch: E comes from `vmap`.
 
-For bfloat16 on a CUDA device, where grouped convolutions leave most of the device idle. Images are channels last:
-big (E, B, 2S, 2S, C), small (E, B, S, S, D), weights (E, 16, C, D). `torch.nn.functional.conv2d` is the oracle.
+For bfloat16 on a CUDA device in Triton, and float32 on a CPU in C: PyTorch's grouped convolutions leave most of either
+idle. Images are channels last: big (E, B, 2S, 2S, C), small (E, B, S, S, D), weights (E, 16, C, D).
+`torch.nn.functional.conv2d` is the oracle.
 """
 
 from importlib.util import find_spec
@@ -9,7 +10,7 @@ from importlib.util import find_spec
 import torch
 from torch import Tensor
 
-from partita.kernels.build import assumed_constant
+from partita.kernels.build import address, assumed_constant, library, whole_numbers
 
 # Small pixels a program takes at once; programs that keep a large GPU busy.
 ROWS, PROGRAMS = 128, 528
@@ -17,8 +18,13 @@ LEAST_CHANNELS = 16
 
 
 @assumed_constant
-def found() -> bool:
+def found_triton() -> bool:
     return find_spec("triton") is not None
+
+
+@assumed_constant
+def found_c() -> bool:
+    return library("convolutions") is not None
 
 
 def covers(channels: int) -> bool:
@@ -76,6 +82,37 @@ def tap_products(big: Tensor, small: Tensor) -> Tensor:
     return products[0] if splits == 1 else products.sum(0)
 
 
+@halve.register_kernel("cpu")
+def _(big: Tensor, weight: Tensor, bias: Tensor | None, relu: bool) -> Tensor:
+    small = _half(big, weight)
+    _in_c("halve", [big, weight, bias], big, small, [relu], small)
+    return small
+
+
+@double.register_kernel("cpu")
+def _(small: Tensor, weight: Tensor, bias: Tensor | None, relu: bool) -> Tensor:
+    big = _doubled(small, weight)
+    _in_c("double_", [small, weight, bias], big, small, [relu], big)
+    return big
+
+
+@tap_products.register_kernel("cpu")
+def _(big: Tensor, small: Tensor) -> Tensor:
+    products = big.new_empty(small.shape[0], 16, big.shape[-1], small.shape[-1])
+    _in_c("tap_products", [big, small], big, small, [], products)
+    return products
+
+
+def _in_c(name: str, given: list[Tensor | None], big: Tensor, small: Tensor, flags: list[bool], into: Tensor) -> None:
+    given = [None if value is None else value.contiguous() for value in given]
+    models, images, side, _, narrow = small.shape
+    made = library("convolutions")
+    assert made is not None
+    sizes = whole_numbers(models, images, side, big.shape[-1], narrow, *flags)
+    if made[name](*map(address, given), *sizes, address(into)):
+        raise MemoryError("no memory for the convolutions of a batch")
+
+
 def _half(big: Tensor, weight: Tensor) -> Tensor:
     models, images, side = big.shape[:3]
     return big.new_empty(models, images, side // 2, side // 2, weight.shape[-1])
@@ -121,7 +158,7 @@ def _masked(ctx, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor | Non
     """Image, weight, the gradient before the ReLU, and the bias's."""
     image, weight, *output = ctx.saved_tensors
     if output:
-        gradient = gradient * (output[0] > 0)
+        gradient = torch.ops.aten.threshold_backward(gradient, output[0], 0)
     bias = gradient.sum((1, 2, 3), dtype=torch.float32).to(weight.dtype) if ctx.biased else None
     return image, weight, gradient, bias
 

@@ -1,7 +1,8 @@
 """Convolutions that halve and double the side of an image: kernel 4, stride 2, padding 1, with an optional ReLU.
 
-In bfloat16 on a GPU they run in kernels of our own (`kernels.convolutions`), which train many models at once; anywhere
-else they are PyTorch's. The parameters are those of `nn.Conv2d` and `nn.ConvTranspose2d` either way.
+In bfloat16 on a GPU and in float32 on a CPU they run in kernels of our own (`kernels.convolutions`), which train many
+models at once; anywhere else they are PyTorch's. The parameters are those of `nn.Conv2d` and `nn.ConvTranspose2d`
+either way.
 """
 
 from collections.abc import Callable
@@ -32,25 +33,29 @@ class Doubling(nn.ConvTranspose2d):
 
 
 def _convolved(layer: Halving | Doubling, image: Tensor, ours: Callable, theirs: Callable) -> Tensor:
-    if _by_our_kernels(image, layer.weight):
-        return _by_taps(ours, image, layer)
+    precision = _of_our_kernels(image, layer.weight)
+    if precision is not None:
+        return _by_taps(ours, image, layer, precision)
     output = theirs(image, layer.weight, layer.bias, 2, 1)
     return relu(output) if layer.rectified else output
 
 
-def _by_our_kernels(image: Tensor, weight: Tensor) -> bool:
-    """Weights are (small side's channels, big side's channels, 4, 4) in both directions."""
-    return (
-        image.device.type == "cuda"
-        and torch.is_autocast_enabled("cuda")
-        and convolutions.covers(weight.shape[0])
-        and convolutions.found()
-    )
+def _of_our_kernels(image: Tensor, weight: Tensor) -> torch.dtype | None:
+    """What our kernels compute this layer in, if they take it. Weights are (small side's channels, big side's channels,
+    4, 4) in both directions."""
+    if not convolutions.covers(weight.shape[0]):
+        return None
+    lower = torch.is_autocast_enabled(image.device.type)
+    if image.device.type == "cuda" and lower and convolutions.found_triton():
+        return torch.bfloat16
+    if image.device.type == "cpu" and image.dtype == torch.float32 and not lower and convolutions.found_c():
+        return torch.float32
+    return None
 
 
-def _by_taps(operation: Callable, image: Tensor, layer: Halving | Doubling) -> Tensor:
-    weight = layer.weight.to(torch.bfloat16).permute(2, 3, 1, 0).flatten(0, 1)
+def _by_taps(operation: Callable, image: Tensor, layer: Halving | Doubling, precision: torch.dtype) -> Tensor:
+    weight = layer.weight.to(precision).permute(2, 3, 1, 0).flatten(0, 1)
     assert layer.bias is not None
-    last = image.to(torch.bfloat16).permute(0, 2, 3, 1)
-    found = operation(last[None], weight[None], layer.bias.to(torch.bfloat16)[None], layer.rectified)
-    return found[0].permute(0, 3, 1, 2)
+    last = image.to(precision).permute(0, 2, 3, 1)
+    found = operation(last[None], weight[None], layer.bias.to(precision)[None], layer.rectified)
+    return found.squeeze(0).permute(0, 3, 1, 2)  # found[0] would have a gradient of zeros and a copy
