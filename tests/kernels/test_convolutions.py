@@ -39,9 +39,9 @@ def _drawn(layer, models: int, images: int, side: int) -> tuple[list[torch.Tenso
 
 def _with_gradients(layer, arguments: list[torch.Tensor], pull: torch.Tensor) -> tuple[torch.Tensor, ...]:
     """The layer's output for every model, and the gradients with respect to weight, bias and image."""
-    arguments = [value.clone().requires_grad_() for value in arguments]
-    loss, output = vmap(partial(_loss, layer))(*arguments, pull)
-    return output.detach(), *torch.autograd.grad(loss.sum(), arguments)
+    weight, bias, image = (value.clone().requires_grad_() for value in arguments)
+    loss, output = vmap(partial(_loss, layer))(weight, bias, image, pull)
+    return output.detach(), *torch.autograd.grad(loss.sum(), (weight, bias, image))
 
 
 @pytest.mark.parametrize(("kind", "channels_in", "channels_out", "side"), CASES)
