@@ -5,10 +5,10 @@ neighbours, which also sees a mirrored or bent coordinate. A start counts where 
 0.75) and not size (below 0.25), and the other the reverse.
 
 `--warm` begins without groups, `beta_vae:2` (KL with weight 2) or `tc:4` (TC with extra weight 4), for half of the
-steps, then regroups by the smallest PC, or goes on in as many `--partitions`, each a start of its own. `--anneal` is
-pdisvae's, in both halves of a TC start. Every seed has as many `--restarts`, as in training; the last line counts the
-seeds whose lowest objective is apart. `--told` shows the truth to the encoder for the first half, fading: what the
-objective is worth where the groups are right. Labels are used for nothing else.
+steps, then regroups by the smallest PC. `--anneal` is pdisvae's, in both halves of a TC start. Every seed has as many
+`--restarts`, as in training; the last line counts the seeds whose lowest objective is apart. `--told` shows the truth
+to the encoder for the first half, fading: what the objective is worth where the groups are right. Labels are used for
+nothing else.
 
     python benchmarks/trial_starts.py [--network burgess] [--warm beta_vae:2] [--beta 4] [--starts 8] [--steps 4000]
     python benchmarks/trial_starts.py --groups 2,1 --warm tc:8 --beta 8 --anneal 1000 --restarts 2 --steps 1600
@@ -72,7 +72,6 @@ def main() -> None:
     parser.add_argument("--network", default="small")
     parser.add_argument("--groups", default="2,2")
     parser.add_argument("--warm")
-    parser.add_argument("--partitions", type=int, default=1)
     parser.add_argument("--anneal", type=int, default=0)
     parser.add_argument("--restarts", type=int, default=1)
     parser.add_argument("--told", action="store_true")
@@ -97,8 +96,7 @@ def main() -> None:
         return Ensemble([recipe] * len(seeds), seeds, sprites.x, **settings)
 
     recipe = RECIPES["pdisvae"](groups=groups, beta=asked.beta, anneal=asked.anneal, **house)
-    starts = [seed for seed in seeds for _ in range(asked.partitions)]
-    onward = runs(told(recipe, asked.steps) if asked.told else recipe, starts)
+    onward = runs(told(recipe, asked.steps) if asked.told else recipe, seeds)
     if asked.warm:
         before = runs(warm_recipe(asked.warm, asked.anneal, house), seeds)
         while before.step < asked.steps // 2:
@@ -107,13 +105,11 @@ def main() -> None:
     while onward.step < asked.steps:
         onward.advance(10)
     rows = []
-    each = asked.restarts * asked.partitions
-    for position in range(len(starts)):
+    for position in range(len(seeds)):
         codes = model_of(onward, position).posterior(sprites.x)[0]
         scores = np.array([known(codes[:, list(group)], truth) for group in recipe.groups])
-        rows.append(
-            (objective_on_data(onward, position, asked.beta), apart(scores), runs_asked[position // each], scores)
-        )
+        value = objective_on_data(onward, position, asked.beta)
+        rows.append((value, apart(scores), runs_asked[position // asked.restarts], scores))
     found = sum(row[1] for row in rows)
     print(f"{found} of {len(rows)} starts apart; R2 of column, row, size by group, best objective first")
     for value, right, seed, scores in sorted(rows, key=lambda row: row[0]):

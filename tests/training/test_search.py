@@ -2,10 +2,8 @@ import numpy as np
 import pytest
 import torch
 
-from partita.measures.regrouping import best_partitions
 from partita.recipes import RECIPES
 from partita.training import Checkpoints, Interrupted, Model
-from partita.training.latents import model_of, posterior_of, some_rows
 from partita.training.search import objective_on_data, regroup_latents, restart_seeds, train_models
 
 CPU = torch.device("cpu")
@@ -59,37 +57,22 @@ def watched_training(recipe, make):
     return train_models([recipe, recipe], [0, 1], watched, 40, log_every=10), made
 
 
-@pytest.mark.parametrize(("restarts", "partitions"), [(3, 1), (2, 4)])
-def test_of_every_start_and_partition_the_best_is_kept(make, restarts, partitions):
-    recipe = RECIPES["pdisvae"](groups=(2, 2, 2), restarts=restarts, partitions=partitions, **HOUSE)
+@pytest.mark.parametrize("anneal", [0, 30])
+def test_of_every_start_the_best_by_the_whole_objective_is_kept(make, anneal):
+    recipe = RECIPES["pdisvae"](groups=(2, 2, 2), restarts=3, anneal=anneal, **HOUSE)
     trained, (onward, warm) = watched_training(recipe, make)
-    width = restarts * partitions
-    assert (len(warm.seeds), len(onward.seeds)) == (2 * restarts, 2 * width)
-    assert onward.seeds == [seed for seed in warm.seeds for _ in range(partitions)]
+    assert warm.seeds == onward.seeds == restart_seeds(0, 3) + restart_seeds(1, 3)
     for run in range(2):
-        values = [objective_on_data(onward, width * run + i, 4.0) for i in range(width)]
-        best = onward.model(width * run + int(np.argmin(values)))
+        values = [objective_on_data(onward, 3 * run + i, 4.0) for i in range(3)]
+        best = onward.model(3 * run + int(np.argmin(values)))
         assert all(torch.equal(trained.models[run][name], value) for name, value in best.items())
     assert trained.history.steps == [10, 20, 30, 40]
 
 
-def test_a_warm_start_goes_on_in_its_best_partitions(make):
-    single = RECIPES["pdisvae"](groups=None, **HOUSE)
-    pairs = RECIPES["pdisvae"](groups=(2, 2, 2), **HOUSE)
-    warm, onward = make([single], [0]), make([pairs] * 3, [0] * 3)
-    warm.advance(20)
-    regroup_latents(warm, onward)
-    posteriors = posterior_of(model_of(warm, 0), some_rows(warm), warm.device)
-    before, after = (runs.parameters["decoder.body.0.weight"].detach() for runs in (warm, onward))
-    for position, groups in enumerate(best_partitions(*posteriors, (2, 2, 2), 3)):
-        order = [k for group in groups for k in group]
-        assert torch.equal(after[position], before[0][:, order])
-
-
-@pytest.mark.parametrize("partitions", [1, 3])
+@pytest.mark.parametrize("anneal", [0, 40])
 @pytest.mark.parametrize("stop_after", [1, 4])
-def test_a_search_goes_on_after_an_interruption_to_the_last_bit(tmp_path, stop_after, partitions, make):
-    recipe = RECIPES["pdisvae"](groups=(2, 2, 2), restarts=2, partitions=partitions, **HOUSE)
+def test_a_search_goes_on_after_an_interruption_to_the_last_bit(tmp_path, stop_after, anneal, make):
+    recipe = RECIPES["pdisvae"](groups=(2, 2, 2), restarts=2, anneal=anneal, **HOUSE)
     straight = train_models([recipe], [0], make, 60, log_every=10)
     asked = iter([False] * stop_after + [True] * 100)
     kept = Checkpoints(tmp_path, ("a",))
@@ -98,12 +81,6 @@ def test_a_search_goes_on_after_an_interruption_to_the_last_bit(tmp_path, stop_a
     resumed = train_models([recipe], [0], make, 60, log_every=10, checkpoints=kept)
     assert all(torch.equal(resumed.models[0][name], value) for name, value in straight.models[0].items())
     assert resumed.history.steps == straight.history.steps
-
-
-def test_no_more_partitions_than_there_are():
-    house = {**HOUSE, "latents": 4}
-    assert RECIPES["pdisvae"](groups=(2, 2), partitions=9, **house).partitions == 3
-    assert RECIPES["pdisvae"](groups=(2, 1, 1), partitions=9, **house).partitions == 6
 
 
 def test_single_latents_need_no_search():

@@ -14,6 +14,7 @@ def demo(
     """Train, measure and report on a small real example; prints the page's path.
 
     VAE, beta-TCVAE and PDisVAE on pdSprites, a white square whose place and size vary independently, 3 seeds each.
+    PDisVAE is told that two of its three latents belong together, and neither which nor what they are to mean.
     """
     from partita.cli.evaluate import evaluate
     from partita.cli.progress import progress
@@ -23,14 +24,15 @@ def demo(
     from partita.training.device import choose_device
 
     dataset = load("pdsprites")
-    methods = {  # the same extra weight, 4, on what shall be independent
+    methods = {  # the same extra weight, 8, on what shall be independent
         "vae": {},
-        "beta_tcvae": {"beta": [5.0]},
-        "pdisvae": {"beta": [4.0], "partitions": [3]},  # all there are of two pairs
+        "beta_tcvae": {"beta": [9.0]},
+        "pdisvae": {"beta": [8.0], "anneal": [5 * steps // 8], "restarts": [2]},
     }
+    settings = {"groups": (2, 1), "network": "small", "seeds": range(3), "steps": steps, "batch_size": 64}
     runs = []
     for method, options in methods.items():
-        runs += plan([method], dataset, options=options, network="small", seeds=range(3), steps=steps, batch_size=64)
+        runs += plan([method], dataset, options=options, **settings)
     print(f"training {len(runs)} models on pdsprites; Ctrl-C stops, the same command goes on")
     store = Store(out)
     with progress(len(runs)) as watch:

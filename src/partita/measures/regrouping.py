@@ -22,12 +22,7 @@ Block = tuple[int, ...]
 
 
 def regroup(z: Tensor, mean: Tensor, log_variance: Tensor, sizes: Sequence[int]) -> Groups:
-    """The partition into groups of `sizes` with the smallest PC of these posteriors' mixture, in order of `sizes`."""
-    return best_partitions(z, mean, log_variance, sizes, 1)[0]
-
-
-def best_partitions(z: Tensor, mean: Tensor, log_variance: Tensor, sizes: Sequence[int], count: int) -> list[Groups]:
-    """The `count` partitions with the smallest PC, or all that were looked at, the best first.
+    """The partition into groups of `sizes` with the smallest PC of these posteriors' mixture, in order of `sizes`.
 
     z_i is drawn from posterior i. Every partition is compared where there are at most 2000; otherwise groups exchange
     latents while that lowers PC, from 20 starts, and the best end counts.
@@ -51,15 +46,15 @@ def best_partitions(z: Tensor, mean: Tensor, log_variance: Tensor, sizes: Sequen
         within([block for block in partition if len(block) > 1])
         return sum(known[block] for block in partition if len(block) > 1)
 
-    if number_of_partitions(sizes) <= MOST_ENUMERATED:
+    if _count(sizes) <= MOST_ENUMERATED:
         candidates = list(_partitions(tuple(range(latents)), tuple(sizes)))
         within([block for partition in candidates for block in partition if len(block) > 1])
-    else:
-        candidates = list(dict.fromkeys(_exchange(start, value) for start in _starts(latents, sizes)))
-    return sorted(candidates, key=value, reverse=True)[:count]
+        return max(candidates, key=value)
+    ends = [_exchange(start, value) for start in _starts(latents, sizes)]
+    return max(ends, key=value)
 
 
-def number_of_partitions(sizes: Sequence[int]) -> int:
+def _count(sizes: Sequence[int]) -> int:
     """Partitions into groups of these sizes, groups of equal size not told apart."""
     equal = prod(factorial(list(sizes).count(size)) for size in set(sizes))
     return factorial(sum(sizes)) // prod(factorial(size) for size in sizes) // equal

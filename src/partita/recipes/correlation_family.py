@@ -13,9 +13,8 @@ from dataclasses import replace
 from partita.distributions import as_groups
 from partita.measures.elbo import kl, reconstruction
 from partita.measures.parts import Parts
-from partita.measures.regrouping import number_of_partitions
 from partita.measures.weights import check_weights
-from partita.recipes.recipe import Ramp, Recipe, at_least_one, nonnegative, one_player, whole_number
+from partita.recipes.recipe import Ramp, Recipe, at_least_one, nonnegative, one_player, value_at, whole_number
 
 # Posteriors of other points a step: eight batches' worth.
 IN_A_BANK = 1024
@@ -73,7 +72,6 @@ def pdisvae(
     beta: float = 4.0,
     by: str = "importance",
     restarts: int = 1,
-    partitions: int = 1,
     anneal: int = 0,
     latents: int = 6,
     **architecture,
@@ -86,13 +84,11 @@ def pdisvae(
 
     With groups fixed from a random start most runs end in a local optimum that mixes groups. `restarts` above 1 finds
     the groups without labels: that many models train at once, half of the steps with every latent alone, then
-    regrouped by the smallest PC, and the one with the lowest objective is kept. With `partitions` above 1 every warm
-    start goes on in that many groupings, those with the smallest PC: a flexible encoder can make single latents so
-    independent that PC hardly tells groupings apart, and where each leads does.
+    regrouped by the smallest PC, and the one with the lowest objective is kept.
 
-    With `anneal`, KL + beta * PC has a tenth of its weight at first and all of it from that step on. The latents form
-    while the code is rich, when each may as well be a plain coordinate; a code that starts poor packs big things
-    far out and small ones near the middle, mixes size with place so, and does not unmix later.
+    With `anneal`, KL + beta * PC has a tenth of its weight at first and all of it from that step on. A code that may
+    say little from the start says it cheaply: big things far out, small ones near the middle, size mixed with place.
+    From there training seldom comes back; where the code is rich at first, latents more often become plain coordinates.
 
     `groups="auto"` finds number and sizes of the groups, too: after half of the steps with every latent alone, latents
     that `structure.discover_groups` shows to be dependent are merged, and training goes on with these groups.
@@ -101,23 +97,20 @@ def pdisvae(
     of several flexible encodings is meant: with a nonlinear encoder dependent coordinates can be bent until
     they are independent, so look at the alignment of several seeds.
 
-    Defaults: beta 4 and fixed groups are the paper's; restarts are ours.
+    Defaults: beta 4 and fixed groups are the paper's; restarts and anneal are ours.
     """
     nonnegative(beta=beta)
-    at_least_one(restarts=restarts, partitions=partitions)
+    at_least_one(restarts=restarts)
     whole_number(anneal=anneal)
     if isinstance(groups, str):
-        if partitions > 1:
-            raise ValueError('groups="auto" finds one partition; leave out partitions')
         options = {"beta": beta, "by": by, "anneal": anneal, **architecture}
         return _finding_groups(groups, restarts=restarts, latents=latents, **options)
     partition = as_groups(groups, latents)
     recipe = _annealed(_parts({"pc": beta}, partition, by, latents, architecture), anneal)
-    if restarts * partitions == 1 or all(len(group) == 1 for group in partition):
+    if restarts == 1 or all(len(group) == 1 for group in partition):
         return recipe
     alone = _annealed(_parts({"pc": beta}, as_groups(None, latents), by, latents, architecture), anneal)
-    tried = min(partitions, number_of_partitions([len(group) for group in partition]))
-    return replace(recipe, restarts=restarts, partitions=tried, warm=alone)
+    return replace(recipe, restarts=restarts, warm=alone)
 
 
 def _finding_groups(groups: str, *, restarts: int, latents: int, **options) -> Recipe:
@@ -167,11 +160,9 @@ def _annealed(recipe: Recipe, steps: int) -> Recipe:
     if not steps:
         return recipe
     player = recipe.players[0]
-    weights = {
-        name: weight if name == "recon" else Ramp(FIRST_SHARE * weight, weight, steps)
-        for name, weight in player.weights.items()
-    }
-    return replace(recipe, players=(replace(player, weights=weights),))
+    whole = {name: value_at(weight, 0) for name, weight in player.weights.items()}
+    coming = {name: Ramp(FIRST_SHARE * weight, weight, steps) for name, weight in whole.items() if name != "recon"}
+    return replace(recipe, players=(replace(player, weights={**whole, **coming}),))
 
 
 def _estimator(by: str, architecture: dict) -> tuple[str, int]:

@@ -62,10 +62,9 @@ class Recipe:
     `labels` says whether the method needs labels of "all" rows, of "some", or of "none". `finish(networks, x, seed)`
     changes the networks in place once training is over; a method in closed form has it and no players. `concern` looks
     at the quantities logged last and says what a person should know, or None. With `restarts` above 1 the run is
-    trained that often at once, first by the recipe `warm`, then regrouped, each start in so many `partitions`, and the
-    best is kept (`training.search`). A recipe with `grouped` finds its groups half-way and goes on as `grouped(groups)`
-    (`training.finding`). `bank` is how many posteriors of points beyond the batch a step looks at, as they were when
-    last in one.
+    trained that often at once, first by the recipe `warm`, then regrouped, and the best is kept (`training.search`).
+    A recipe with `grouped` finds its groups half-way and goes on as `grouped(groups)` (`training.finding`). `bank` is
+    how many posteriors of points beyond the batch a step looks at, as they were when last in one.
     """
 
     networks: Mapping[str, Factory]
@@ -78,7 +77,6 @@ class Recipe:
     finish: Callable[[Mapping[str, nn.Module], Tensor, int], None] | None = None
     concern: Callable[[Mapping[str, float]], str | None] | None = None
     restarts: int = 1
-    partitions: int = 1
     warm: "Recipe | None" = None
     grouped: "Callable[[Groups], Recipe] | None" = None
     bank: int = 0
@@ -86,11 +84,6 @@ class Recipe:
     @property
     def architecture(self) -> Architecture:
         return self.networks["encoder"].architecture
-
-    @property
-    def copies(self) -> int:
-        """Models that one run is at its widest."""
-        return self.restarts * self.partitions
 
     @property
     def structure(self):
@@ -106,7 +99,6 @@ class Recipe:
             self.labels,
             self.finish,
             self.restarts,
-            self.partitions,
             self.grouped is not None,
             self.bank,
         )

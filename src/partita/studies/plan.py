@@ -101,7 +101,7 @@ def ensembles(runs: Sequence[Run], at_once: Callable[[Run], int], shares: int = 
     for together in shared.values():
         recipe = together[0].recipe
         # runs that find their groups may find different ones, and go on in ensembles of their own
-        width = 1 if recipe.grouped is not None else max(1, at_once(together[0]) // recipe.copies)
+        width = 1 if recipe.grouped is not None else max(1, at_once(together[0]) // recipe.restarts)
         width = min(width, -(-len(together) // shares))
         pieces += [together[i : i + width] for i in range(0, len(together), width)]
     return pieces

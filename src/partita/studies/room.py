@@ -49,7 +49,7 @@ class Room:
         """How many of these ensembles train side by side: all that the list begins with where they fit together."""
         if self.device.type == "cpu" or not companies:
             return 1
-        sizes = [len(runs) * runs[0].recipe.copies * self._each(runs[0]) for runs in companies]
+        sizes = [len(runs) * runs[0].recipe.restarts * self._each(runs[0]) for runs in companies]
         free = free_bytes(self.device) or 0
         together = sum(sorted(sizes)[-SIDE_BY_SIDE:]) + FIXED
         at_once = min(SIDE_BY_SIDE, len(companies)) if together < USABLE * free else 1

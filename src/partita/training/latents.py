@@ -28,14 +28,12 @@ class Turn:
         return Turn(np.zeros(len(order)), np.eye(len(order))[:, list(order)], tuple(order))
 
 
-def turn_latents(warm: Ensemble, onward: Ensemble, turns: Sequence[Turn], sources: Sequence[int] | None = None) -> None:
-    """Puts the state of `warm` into `onward`, each model with its new latents. Every model decodes as before. `sources`
-    says which model of `warm` each one of `onward` comes from; unless said, its own."""
-    sources = list(range(len(turns)) if sources is None else sources)
-    state = {name: tensor.clone() for name, tensor in Ensemble.part(warm.state(), sources).items()}
-    for position, (turn, source) in enumerate(zip(turns, sources)):
+def turn_latents(warm: Ensemble, onward: Ensemble, turns: Sequence[Turn]) -> None:
+    """Puts the state of `warm` into `onward`, each model with its new latents. Every model decodes as before."""
+    state = {name: tensor.clone() for name, tensor in warm.state().items()}
+    for position, turn in enumerate(turns):
         if turn.order is None:
-            _combine(state, position, turn, warm, source)
+            _combine(state, position, turn, warm)
         elif turn.order != tuple(range(len(turn.order))):
             for name, tensor in state.items():
                 if name != "total" and tensor.dim():  # neither the log's sums nor Adam's count of steps
@@ -73,7 +71,7 @@ def _reorder(name: str, tensor: Tensor, order: list[int], recipe: Recipe) -> Non
         tensor.copy_(tensor[:, order].clone())
 
 
-def _combine(state: dict[str, Tensor], position: int, turn: Turn, warm: Ensemble, source: int) -> None:
+def _combine(state: dict[str, Tensor], position: int, turn: Turn, warm: Ensemble) -> None:
     """The same two layers for combinations of latents; their Adam moments start again.
 
     The mean of a combination's posterior is exact. Its variance is the mean over rows: what of it depends on x is
@@ -81,7 +79,7 @@ def _combine(state: dict[str, Tensor], position: int, turn: Turn, warm: Ensemble
     """
     names = (*_last_layer(warm.recipe), *_first_layer(warm.recipe))
     weight, bias, entry, offset = (state[f"parameters{name}"][position] for name in names)
-    log_variance = posterior_of(model_of(warm, source), some_rows(warm), warm.device)[2]
+    log_variance = posterior_of(model_of(warm, position), some_rows(warm), warm.device)[2]
     transform, centre = (torch.as_tensor(part, device=warm.device) for part in (turn.transform, turn.centre))
     latents = len(centre)
     offset.copy_(offset.double() + entry.double() @ centre)

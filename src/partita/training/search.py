@@ -3,8 +3,7 @@
 The cure uses no labels (spec 000, section 8). Each run is trained several times at once, from its own seeds: first with
 every latent a group of its own, then the latents are put together by the smallest PC of the aggregated posterior, and
 training goes on with the groups. The restart with the lowest objective on the data is the run's result. Where nobody
-said how many groups there are, and of what sizes, that too is found then (`training.finding`). With several
-`partitions` every warm start goes on in as many groupings, and what each leads to decides.
+said how many groups there are, and of what sizes, that too is found then (`training.finding`).
 """
 
 import logging
@@ -18,7 +17,7 @@ from torch import Tensor
 
 from partita.distributions import Groups
 from partita.kernels.mixture import log_mixture
-from partita.measures.regrouping import best_partitions
+from partita.measures.regrouping import regroup
 from partita.recipes import Recipe
 from partita.recipes.recipe import value_at
 from partita.training.checkpoint import Checkpoints
@@ -102,14 +101,11 @@ def train_in_strides(
         ensemble = make([_grouped(recipe, found.groups) for recipe in repeated], members)
         turn_latents(warm, ensemble, turns)
     else:
-        sources = [start for start in range(len(members)) for _ in range(recipes[0].partitions)]
-        ensemble = make([repeated[start] for start in sources], [members[start] for start in sources])
-        if recipes[0].copies > 1 and not begun:
+        ensemble = make(repeated, members)
+        if restarts > 1 and not begun:
             warm = make([_warm(recipe) for recipe in repeated], members)
-            history = (yield from fit_in_strides(warm, steps // 2, **before)).only(sources)
+            history = yield from fit_in_strides(warm, steps // 2, **before)
             regroup_latents(warm, ensemble)
-        shown = list(range(0, len(sources), recipes[0].copies))
-        each = [list(range(first, first + recipes[0].copies)) for first in shown]
     history = yield from fit_in_strides(ensemble, steps, checkpoints=checkpoints, history=history, **loop)
     chosen = [
         best_restart(ensemble, some, _beta(recipe)) if len(some) > 1 else some[0] for some, recipe in zip(each, recipes)
@@ -124,12 +120,9 @@ def restart_seeds(seed: int, restarts: int) -> list[int]:
 
 
 def regroup_latents(warm: Ensemble, onward: Ensemble) -> None:
-    """Puts the state of `warm` into `onward`, each model's latents in an order that makes its groups the best ones.
-    Where `onward` is several times as many, a model goes on in as many orders: the best, the second best, and so on."""
-    each = len(onward.seeds) // len(warm.seeds)
-    starts = range(len(warm.seeds))
-    turns = [Turn.reordering(order) for start in starts for order in _orders(warm, start, onward.recipe.groups, each)]
-    turn_latents(warm, onward, turns, [start for start in starts for _ in range(each)])
+    """Puts the state of `warm` into `onward`, each model's latents in an order that makes its groups the best ones."""
+    turns = [Turn.reordering(_order(warm, position, onward.recipe.groups)) for position in range(len(warm.seeds))]
+    turn_latents(warm, onward, turns)
 
 
 def objective_on_data(ensemble: Ensemble, position: int, beta: float) -> float:
@@ -174,17 +167,14 @@ def _beta(recipe: Recipe) -> float:
     return value_at(recipe.players[0].weights["pc"], sys.maxsize)
 
 
-def _orders(ensemble: Ensemble, position: int, target: Groups, count: int) -> list[list[int]]:
-    """`count` orders, the best first; order[k] is the latent that becomes latent k."""
+def _order(ensemble: Ensemble, position: int, target: Groups) -> list[int]:
+    """order[k] is the latent that becomes latent k."""
     z, mean, log_variance = posterior_of(model_of(ensemble, position), some_rows(ensemble), ensemble.device)
     if not bool(torch.isfinite(z).all()):
-        return [list(range(z.shape[1]))] * count
-    found = best_partitions(z, mean, log_variance, [len(group) for group in target], count)
-    orders = []
-    for partition in found:
-        order = [0] * z.shape[1]
-        for place, group in zip(target, partition):
-            for new, old in zip(place, group):
-                order[new] = old
-        orders.append(order)
-    return orders + orders[:1] * (count - len(orders))  # fewer were looked at: the best once more
+        return list(range(z.shape[1]))
+    found = regroup(z, mean, log_variance, [len(group) for group in target])
+    order = [0] * z.shape[1]
+    for place, group in zip(target, found):
+        for new, old in zip(place, group):
+            order[new] = old
+    return order
