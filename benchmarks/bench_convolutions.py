@@ -3,22 +3,27 @@ against one by one.
 
 The alternative is one model in plain eager PyTorch with the data on the device and fused Adam; `bench_peers.py` has
 the trainers that people use. Ratios of one run are what counts.
+On a CPU every row comes twice: with our convolutions in C, and with PyTorch's.
+
     python benchmarks/bench_convolutions.py [--models 1,8,32] [--precision float32,bf16] [--device cuda] [--profile]
 """
 
 import argparse
+from itertools import product
 
 import numpy as np
 import torch
 from torch import nn
 
 from bench_training import rate
+from partita.kernels import convolutions
 from partita.measures.weights import log_weights
 from partita.recipes import RECIPES
 from partita.training import Ensemble
 from partita.training.device import choose_device
 
 BATCH, LATENTS, SIDE, IMAGES, BETA, STRIDE = 64, 10, 64, 4096, 6.0, 10
+found_c = convolutions.found_c
 
 
 def plain_burgess() -> tuple[nn.Sequential, nn.Sequential]:
@@ -57,12 +62,12 @@ def plain_loop(x: torch.Tensor):
     return step
 
 
-def ensemble_of(models: int, x: torch.Tensor, precision: str, compiled: bool) -> Ensemble:
+def ensemble_of(models: int, x: torch.Tensor, precision: str, compiled: bool, network: str = "burgess") -> Ensemble:
     recipe = RECIPES["beta_tcvae"](
         beta=BETA,
         latents=LATENTS,
         shape=(1, SIDE, SIDE),
-        network="burgess",
+        network=network,
         likelihood="bernoulli",
         precision=precision,
     )
@@ -82,6 +87,7 @@ def show_profile(runs: Ensemble) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--models")
+    parser.add_argument("--network", default="burgess", help="of the ensembles; small has 16 channels")
     parser.add_argument("--precision", default="float32,bf16")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--seconds", type=float, default=5.0)
@@ -92,24 +98,26 @@ def main() -> None:
     models = arguments.models or ("1,2" if device.type == "cpu" else "1,8,32")
     images = np.random.default_rng(0).random((IMAGES, 1, SIDE, SIDE)) < 0.05
     x = torch.tensor(images, dtype=torch.uint8, device=device)
-    print(f"beta-TCVAE, Burgess, 64 x 64 x 1, K=10, M=64, {device.type}, torch {torch.__version__}")
+    print(f"beta-TCVAE, {arguments.network}, 64 x 64 x 1, K=10, M=64, {device.type}, torch {torch.__version__}")
     plain = rate(plain_loop(x), arguments.seconds, device)
     print(f"{'how':<44}{'model-steps/s':>14}{'ratio':>9}{'peak MB':>9}")
-    print(f"{'one model, plain eager PyTorch, fused Adam':<44}{plain:>14,.0f}{1:>9.1f}", flush=True)
-    for count in map(int, models.split(",")):
-        for precision in arguments.precision.split(","):
-            for compiled in (choice == "yes" for choice in arguments.compiled.split(",")):
-                if device.type == "cuda":
-                    torch.cuda.empty_cache()
-                    torch.cuda.reset_peak_memory_stats()
-                runs = ensemble_of(count, x, precision, compiled)
-                speed = count * STRIDE * rate(lambda runs=runs: runs.advance(STRIDE), arguments.seconds, device)
-                peak = torch.cuda.max_memory_allocated() / 1e6 if device.type == "cuda" else float("nan")
-                how = f"{count} models at once, {precision}{', compiled' if compiled else ''}"
-                print(f"{how:<44}{speed:>14,.0f}{speed / plain:>9.1f}{peak:>9,.0f}", flush=True)
-                if arguments.profile:
-                    show_profile(runs)
-                del runs
+    print(f"{'one model, plain eager PyTorch, fused Adam':<44}{plain:>14,.1f}{1:>9.1f}", flush=True)
+    by_whom = ("ours", "PyTorch's") if device.type == "cpu" else ("ours",)
+    choices = (models.split(","), arguments.precision.split(","), arguments.compiled.split(","), by_whom)
+    for count, precision, compiled, whose in product(*choices):
+        if device.type == "cuda":
+            torch.cuda.empty_cache()
+            torch.cuda.reset_peak_memory_stats()
+        convolutions.found_c = (lambda: False) if whose == "PyTorch's" else found_c
+        runs = ensemble_of(int(count), x, precision, compiled == "yes", arguments.network)
+        speed = int(count) * STRIDE * rate(lambda runs=runs: runs.advance(STRIDE), arguments.seconds, device)
+        peak = f"{torch.cuda.max_memory_allocated() / 1e6:,.0f}" if device.type == "cuda" else "–"
+        how = f"{count} models at once, {precision}{', compiled' if compiled == 'yes' else ''}"
+        how += f", {whose}" if len(by_whom) > 1 else ""
+        print(f"{how:<44}{speed:>14,.1f}{speed / plain:>9.1f}{peak:>9}", flush=True)
+        if arguments.profile:
+            show_profile(runs)
+        del runs
 
 
 if __name__ == "__main__":
