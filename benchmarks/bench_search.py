@@ -99,15 +99,22 @@ def main() -> None:
     arguments = parser.parse_args()
     device = choose_device(arguments.device)
     for world in arguments.worlds.split(","):
-        start = time.perf_counter()
-        trials = [trial(world, seed, arguments.steps, device) for seed in range(arguments.data_seeds)]
-        print(f"{world}, {arguments.steps} steps a model, {device.type}, {time.perf_counter() - start:.0f} s")
-        print(f"{'how':<40}{'solved':>12}{'mean R2':>9}   R2 of each run")
-        for how in trials[0]:
-            found = np.concatenate([each[how] for each in trials])
-            shown = " ".join(f"{value:.2f}" for value in found) if len(found) <= 30 else f"{len(found)} runs"
-            rate = f"{(found >= SOLVED).sum()}/{len(found)}"
-            print(f"{how:<40}{rate:>12}{found.mean():>9.3f}   {shown}", flush=True)
+        start, trials = time.perf_counter(), []
+        for seed in range(arguments.data_seeds):
+            trials.append(trial(world, seed, arguments.steps, device))
+            words = f"{world}, {arguments.steps} steps a model, {len(trials)} data seeds, {device.type}"
+            print(f"{words}, {time.perf_counter() - start:.0f} s")
+            show(trials)
+
+
+def show(trials: list[dict[str, np.ndarray]]) -> None:
+    """What was found so far: the table of the last data seed is that of all."""
+    print(f"{'how':<40}{'solved':>12}{'mean R2':>9}   R2 of each run")
+    for how in trials[0]:
+        found = np.concatenate([each[how] for each in trials])
+        shown = " ".join(f"{value:.2f}" for value in found) if len(found) <= 30 else f"{len(found)} runs"
+        rate = f"{(found >= SOLVED).sum()}/{len(found)}"
+        print(f"{how:<40}{rate:>12}{found.mean():>9.3f}   {shown}", flush=True)
 
 
 if __name__ == "__main__":
