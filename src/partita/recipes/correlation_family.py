@@ -14,7 +14,7 @@ from partita.distributions import as_groups
 from partita.measures.elbo import kl, reconstruction
 from partita.measures.parts import Parts
 from partita.measures.weights import check_weights
-from partita.recipes.recipe import Ramp, Recipe, at_least_one, nonnegative, one_player, value_at, whole_number
+from partita.recipes.recipe import Ramp, Recipe, nonnegative, one_player, value_at, whole
 
 # Posteriors of other points a step: eight batches' worth.
 IN_A_BANK = 1024
@@ -100,8 +100,8 @@ def pdisvae(
     Defaults: beta 4 and fixed groups are the paper's; restarts and anneal are ours.
     """
     nonnegative(beta=beta)
-    at_least_one(restarts=restarts)
-    whole_number(anneal=anneal)
+    whole(least=1, restarts=restarts)
+    whole(least=0, anneal=anneal)
     if isinstance(groups, str):
         options = {"beta": beta, "by": by, "anneal": anneal, **architecture}
         return _finding_groups(groups, restarts=restarts, latents=latents, **options)

@@ -12,7 +12,7 @@ from partita.measures.elbo import kl, reconstruction
 from partita.measures.moments import posterior_variance
 from partita.networks import Factory
 from partita.networks.discriminator import Discriminator
-from partita.recipes.recipe import Adam, Player, Recipe, at_least_one, nonnegative, one_player
+from partita.recipes.recipe import Adam, Player, Recipe, nonnegative, one_player, whole
 
 
 def factor_vae(
@@ -63,7 +63,7 @@ def rtc_vae(
 
 def _with_discriminator(weights, measures, groups, width, depth, latents, architecture) -> Recipe:
     """The weights on the ELBO minus a penalty, `ratio` standing for the discriminator's estimate."""
-    at_least_one(width=width, depth=depth)
+    whole(least=1, width=width, depth=depth)
     groups = as_groups(groups, latents)
     ratio = DensityRatio(groups)
     penalties = {ratio.quantity if name == "ratio" else name: weight for name, weight in weights.items()}

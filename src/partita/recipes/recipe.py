@@ -169,15 +169,8 @@ def _no_number(value) -> bool:
     return value is None or isinstance(value, Collection)
 
 
-def at_least_one(**values) -> None:
-    """Refuses anything but whole numbers from 1 on."""
+def whole(*, least: int, **values) -> None:
+    """Refuses anything but whole numbers of at least `least`."""
     for name, value in values.items():
-        if not isinstance(value, Integral) or value < 1:
-            raise ValueError(f"{name} must be a whole number of at least 1, got {value}")
-
-
-def whole_number(**values) -> None:
-    """Refuses anything but whole numbers from 0 on."""
-    for name, value in values.items():
-        if not isinstance(value, Integral) or value < 0:
-            raise ValueError(f"{name} must be a whole number of at least 0, got {value}")
+        if not isinstance(value, Integral) or value < least:
+            raise ValueError(f"{name} must be a whole number of at least {least}, got {value}")
