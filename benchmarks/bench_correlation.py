@@ -9,8 +9,12 @@ from collections.abc import Callable
 
 import torch
 
+from partita.distributions import DiagonalNormal
 from partita.kernels import Mixture, log_mixture
 from partita.measures import correlation
+from partita.measures.aggregate import aggregate_with_bank
+from partita.recipes import RECIPES
+from partita.training import Ensemble
 
 LATENTS = 10
 
@@ -96,7 +100,7 @@ def by_block(size: int = 737280, components: int = 73728) -> None:
 
     def timed(blocks, form="dense"):
         def work():
-            log_mixture(*arrays, blocks, own=own, dtype=torch.float32, form=form, guarded=False)
+            log_mixture(*arrays, blocks, own=own, dtype=torch.float32, form=form)
 
         return f"{10 * device_seconds(work, repeats=2):.2f}"
 
@@ -114,41 +118,60 @@ def by_block(size: int = 737280, components: int = 73728) -> None:
     triton_lse.BLOCK_TILE = before[1]
 
 
-def bank_by_tile(size: int = 737280, queries: int = 64) -> None:
-    """The captured step of `bank_step` with other tiles for its gradients."""
-    from partita.kernels import triton_lse
-
-    step = bank_penalty(size, queries, blocks_of(2))
-    before = triton_lse.GRADIENT_TILE, triton_lse.BLOCK_GRADIENT_TILE
-    for tile in ((32, 32, 4), (32, 32, 4, 2), (32, 32, 2), (32, 32, 2, 2), (16, 32, 1), (16, 32, 1, 2), (64, 32, 4)):
-        triton_lse.GRADIENT_TILE = triton_lse.Tile(*tile)
-        row(f"bank step, gradients of small blocks by tile {tile}", f"{1e3 * captured(step):.2f} ms")
-    triton_lse.GRADIENT_TILE = before[0]
-    for tile in ((16, 32, 4), (16, 32, 4, 2), (16, 32, 4, 3), (16, 32, 2), (16, 32, 2, 2), (32, 32, 4), (32, 32, 4, 2)):
-        triton_lse.BLOCK_GRADIENT_TILE = triton_lse.Tile(*tile)
-        row(f"bank step, gradients of the joint by tile {tile}", f"{1e3 * captured(step):.2f} ms")
-    triton_lse.BLOCK_GRADIENT_TILE = before[1]
+def penalised(groups: int) -> list[tuple[int, ...]]:
+    """The blocks whose densities a penalty asks for: all latents together, and each group."""
+    width = LATENTS // groups
+    return [tuple(range(LATENTS)), *(tuple(range(k, k + width)) for k in range(0, LATENTS, width))]
 
 
-def bank_penalty(size: int, queries: int, blocks: list[tuple[int, ...]]) -> Callable[[], torch.Tensor]:
-    """A step's gradient for its queries, against all posteriors."""
+def bank_penalty(size: int, queries: int, groups: int) -> Callable[[], tuple[torch.Tensor, ...]]:
+    """The penalty of a step against the batch and all other posteriors, and its gradient for the batch."""
     z, mean, log_variance = posteriors(size, "cuda")
-    bank, own = Mixture.of(mean, log_variance), torch.arange(queries, device="cuda")
+    bank = torch.cat([mean[queries:], log_variance[queries:]], 1).T.contiguous()
+    noise = (z - mean)[:queries] * torch.exp(-log_variance[:queries] / 2)
+    leaves = [t[:queries].clone().requires_grad_() for t in (mean, log_variance)]
 
     def step():
-        drawn = z[:queries].clone().requires_grad_()
-        logs = bank.log_density(drawn, blocks, own=own, dtype=torch.float32, form="dense", guarded=False)
-        return torch.autograd.grad((logs[:, 0] - logs[:, 1:].sum(1)).mean(), drawn)[0]
+        q = DiagonalNormal(*leaves)
+        drawn = leaves[0] + torch.exp(leaves[1] / 2) * noise
+        logs = aggregate_with_bank(q, drawn, penalised(groups), bank, size=size)
+        return torch.autograd.grad((logs[:, 0] - logs[:, 1:].sum(1)).mean(), leaves)
 
     return step
 
 
 def bank_step(size: int = 737280, queries: int = 64) -> None:
-    for group in (1, 2):
-        step = bank_penalty(size, queries, blocks_of(group))
-        name = f"{queries} queries x {size:,}, G={LATENTS // group}, forward + backward"
-        row(name, f"{1e3 * device_seconds(step, 50):.2f} ms")
+    for groups, name in ((LATENTS, "TC"), (5, "PC of pairs"), (2, "PC of fives")):
+        step = bank_penalty(size, queries, groups)
+        row(f"{name}: {queries} queries x {size:,}, value and gradient", f"{1e3 * device_seconds(step, 50):.2f} ms")
         row("  the same as a CUDA graph", f"{1e3 * captured(step):.2f} ms", "limit 1 ms")
+
+
+def bank_by_tile(size: int = 737280, queries: int = 64) -> None:
+    """The same with other tiles."""
+    from partita.kernels import bank
+
+    before = dict(bank.TILES)
+    for slopes, groups in ((1, LATENTS), (2, 5), (bank.MOST_SLOPES, 1)):
+        step = bank_penalty(size, queries, groups)
+        for tile in ((16, 32, 2), (16, 32, 4), (32, 32, 4), (16, 64, 4), (32, 64, 8), (64, 32, 8), (64, 16, 4)):
+            bank.TILES[slopes] = bank.Tile(*tile)
+            row(f"bank step, blocks of {LATENTS // groups}, tile {tile}", f"{1e3 * captured(step):.3f} ms")
+        bank.TILES.update(before)
+
+
+def bank_in_training(size: int = 737280, models: int = 1) -> None:
+    """A whole step of beta-TCVAE with and without the bank of all points."""
+    x = torch.randn(size, 20, device="cuda")
+    house = {"latents": LATENTS, "shape": (20,), "network": "mlp", "likelihood": "gaussian"}
+    seconds = {}
+    for by in ("importance", f"bank:{size}"):
+        recipe = RECIPES["beta_tcvae"](beta=6.0, by=by, **house)
+        runs = Ensemble([recipe] * models, list(range(models)), x, batch_size=64, device=x.device)
+        runs.advance(10)
+        seconds[by] = device_seconds(lambda runs=runs: runs.advance(10), 20) / 10
+        ratio = seconds[by] / seconds["importance"]
+        row(f"a step of beta-TCVAE, MLP, N={size:,}, by={by}", f"{1e3 * seconds[by]:.2f} ms", f"{ratio:.1f}x")
 
 
 def captured(step) -> float:
@@ -171,6 +194,7 @@ if __name__ == "__main__":
         sys.exit()
     print(torch.cuda.get_device_name())
     bank_step()
+    bank_in_training()
     bank_by_tile()
     by_block()
     whole_data_set()

@@ -18,8 +18,8 @@ Knobs = Mapping[str, Tensor]
 @dataclass(frozen=True)
 class Batch:
     """Observations x (M, ...), the data set's size N, and where there are any: labels u (M, m), and which rows show
-    theirs, `labelled` (M,) of 0 and 1. Semi-supervision is this mask, never a split. `bank` (B, 2K + 1) has the means
-    and log-variances of other points as they were last seen, and 0 for those never seen, else 1."""
+    theirs, `labelled` (M,) of 0 and 1. Semi-supervision is this mask, never a split. `bank` (2K, B) has the means of
+    other points, as they were last seen, and their log-variances, +inf for those never seen."""
 
     x: Tensor
     size: int

@@ -1,5 +1,6 @@
 """Posteriors of the whole data set, remembered: by="bank"."""
 
+import math
 from itertools import combinations
 
 import numpy as np
@@ -24,8 +25,7 @@ def posteriors(size: int, latents: int = 3):
 
 
 def banked(mean, log_variance, rows):
-    known = torch.ones(len(rows), 1, dtype=mean.dtype)
-    return torch.cat([mean[rows], log_variance[rows], known], -1)
+    return torch.cat([mean[rows], log_variance[rows]], -1).mT.contiguous()
 
 
 def test_a_whole_and_fresh_bank_is_exact():
@@ -53,11 +53,11 @@ def test_points_never_seen_do_not_count():
     z, mean, log_variance = posteriors(12)
     q = DiagonalNormal(mean[:4], log_variance[:4])
     bank = banked(mean, log_variance, list(range(4, 12)))
-    bank[3:, -1] = 0
+    bank[3:, 3:] = math.inf
     short = banked(mean, log_variance, [4, 5, 6])
     expected = aggregate_with_bank(q, z[:4], BLOCKS, short, size=12)
     torch.testing.assert_close(aggregate_with_bank(q, z[:4], BLOCKS, bank, size=12), expected)
-    bank[:, -1] = 0
+    bank[3:] = math.inf
     alone = log_mixture(z[:4], mean[:4], log_variance[:4], BLOCKS, own=torch.arange(4))
     torch.testing.assert_close(aggregate_with_bank(q, z[:4], BLOCKS, bank, size=12), alone, atol=1e-12, rtol=1e-12)
 
@@ -68,10 +68,10 @@ def test_a_step_looks_at_distinct_points_and_never_twice_at_its_own(size, asked,
     bank = Bank(2, size, 8, recipe, CPU)
     assert bank.count == count
     everyone = torch.arange(size, dtype=torch.float32).expand(2, size)
-    bank.kept[..., 0], bank.kept[..., -1] = everyone, 1
+    bank.kept[:, 0], bank.kept[:, 3:] = everyone, 0.0
     index = torch.stack([torch.randperm(size)[:8] for _ in range(2)])
     for rows, own in zip(bank.others(index), index):
-        seen = rows[rows[:, -1] == 1, 0].long().tolist()
+        seen = rows[0, rows[3] == 0].long().tolist()
         assert len(set(seen)) == len(seen) >= count - 8
         assert not set(seen) & set(own.tolist())
 

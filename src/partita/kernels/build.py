@@ -1,4 +1,5 @@
-"""C beside this file, compiled for this machine when it is first needed and kept in the user's cache."""
+"""What kernels can be had here: Triton's, and C beside this file, compiled for this machine when it is first needed and
+kept in the user's cache."""
 
 import ctypes
 import hashlib
@@ -11,6 +12,7 @@ import tempfile
 from collections.abc import Callable
 from functools import cache
 from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
 
 from torch import Tensor
@@ -26,6 +28,11 @@ def assumed_constant(function: Callable) -> Callable:
     """What torch.compiler.assume_constant_result does, without loading the compiler where nothing is compiled."""
     function._dynamo_marked_constant = True  # type: ignore[attr-defined]
     return function
+
+
+@assumed_constant
+def found_triton() -> bool:
+    return find_spec("triton") is not None
 
 
 @cache

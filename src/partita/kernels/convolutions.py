@@ -5,21 +5,15 @@ idle. Images are channels last: big (E, B, 2S, 2S, C), small (E, B, S, S, D), we
 `torch.nn.functional.conv2d` is the oracle.
 """
 
-from importlib.util import find_spec
-
 import torch
 from torch import Tensor
 
 from partita.kernels.build import address, assumed_constant, library, whole_numbers
+from partita.kernels.models import over_models
 
 # Small pixels a program takes at once; programs that keep a large GPU busy.
 ROWS, PROGRAMS = 128, 528
 LEAST_CHANNELS = 16
-
-
-@assumed_constant
-def found_triton() -> bool:
-    return find_spec("triton") is not None
 
 
 @assumed_constant
@@ -179,22 +173,5 @@ halve.register_autograd(_halve_backward, setup_context=_remember)
 double.register_autograd(_double_backward, setup_context=_remember)
 
 
-def _over_models(operation):
-    """The rule for `vmap`: the mapped axis becomes part of the model axis."""
-
-    def rule(info, in_dims, *inputs):
-        lined_up = []
-        for value, axis in zip(inputs, in_dims):
-            if isinstance(value, Tensor):
-                value = (
-                    value.unsqueeze(0).expand(info.batch_size, *value.shape) if axis is None else value.movedim(axis, 0)
-                )
-                value = value.flatten(0, 1)
-            lined_up.append(value)
-        return operation(*lined_up).unflatten(0, (info.batch_size, -1)), 0
-
-    return rule
-
-
 for _operation in (halve, double, tap_products):
-    _operation.register_vmap(_over_models(_operation))
+    _operation.register_vmap(over_models(_operation))

@@ -88,5 +88,5 @@ def dense_exponents(z: Tensor, s: Standardised, components: slice, block: Block)
 
 @cache
 def _latents(block: Block, device: torch.device) -> Tensor:
-    """A block as an index on the device; kept, since copying it there waits for the device and cannot be captured."""
+    """A block as an index on the device; kept, since copying it there waits for the device."""
     return torch.tensor(block, dtype=torch.int64, device=device)

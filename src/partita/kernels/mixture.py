@@ -4,12 +4,12 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.util import find_spec
 
 import torch
 from torch import Tensor
 
 from partita.kernels import streaming
+from partita.kernels.build import found_triton
 from partita.kernels.standardise import Standardised, Units, units_of
 
 Block = tuple[int, ...]
@@ -45,7 +45,6 @@ class Mixture:
         own: Tensor | None = None,
         dtype: torch.dtype | None = None,
         form: str | None = None,
-        guarded: bool = True,
     ) -> Tensor:
         """log (1/N) sum_j N(z_{i,S}; mean_j, variance_j) of n queries for each block S of latents, (n, blocks) float64.
 
@@ -53,14 +52,13 @@ class Mixture:
         blocks fast. `dtype` None takes float64 where that is affordable and float32 beyond, unless float32 is off by
         more than 5e-6 nats on 64 of the queries. `form` is that of `streaming.log_sums`; None takes the matrix product
         where it is as good on those queries. A GPU with Triton runs float32 in fused kernels. Queries that are no draws
-        lie deep, and float32 has its digits relative to the log: some 1e-6 nats for each bit. Differentiable. For a
-        training step give `dtype`, `form`, `own` and `guarded=False`: then nothing is probed and nothing waits.
+        lie deep, and float32 has its digits relative to the log: some 1e-6 nats for each bit. Differentiable.
         """
         chosen = [tuple(sorted(block)) for block in blocks]
         s = Standardised(self.units.queries(z), self.mean, self.log_scale)
         dtype, form, sums = choose(s, chosen, own, dtype, form)
         units = self.units.log_density @ _membership(tuple(chosen), len(self.mean), z.device)
-        logs = sums(s.to(dtype), chosen, own=own, form=form, guarded=guarded)
+        logs = sums(s.to(dtype), chosen, own=own, form=form)
         return (logs + units) * math.log(2) - math.log(self.mean.shape[1])
 
 
@@ -94,7 +92,7 @@ def choose(
 
 def implementation(s: Standardised, dtype: torch.dtype) -> LogSums:
     """The Triton kernels for float32 on a CUDA device where Triton is installed, plain torch everywhere else."""
-    if s.z.device.type == "cuda" and dtype == torch.float32 and find_spec("triton") is not None:
+    if s.z.device.type == "cuda" and dtype == torch.float32 and found_triton():
         from partita.kernels import triton_lse
 
         return triton_lse.log_sums

@@ -23,26 +23,24 @@ LN2 = math.log(2)
 CPU_TILE, ACCELERATOR_TILE = (16, 2040), (512, 65536)
 
 
-def log_sums(
-    s: Standardised, blocks: Sequence[Block], *, own: Tensor | None = None, form: str = "dense", guarded: bool = True
-) -> Tensor:
+def log_sums(s: Standardised, blocks: Sequence[Block], *, own: Tensor | None = None, form: str = "dense") -> Tensor:
     """log2 sum_j 2^u_ij(S), (n, blocks) float64, u_ij(S) the standardised log2 density of block S under component j.
 
     Arithmetic in the dtype of `s`, partial sums added in float64. Where all of a block's latents are asked for as well,
     its density is the product of theirs: no exponential of its own. Other blocks take their exponents by one matrix
     product (`form="matrix"`) or by differences (`"dense"`), shifted by the exponent of the component the query was
-    drawn from (`own`). If `guarded`, a sum that leaves the dtype's range is done again with a running maximum in
-    float64. Differentiable in z, mean and log_scale.
+    drawn from (`own`). A sum that leaves the dtype's range is done again with a running maximum in float64.
+    Differentiable in z, mean and log_scale.
     """
     distinct = tuple(dict.fromkeys(blocks))
-    found = _LogSums.apply(s.z, s.mean, s.log_scale, distinct, own, form, guarded)
+    found = _LogSums.apply(s.z, s.mean, s.log_scale, distinct, own, form)
     return found[:, [distinct.index(block) for block in blocks]]
 
 
 class _LogSums(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, z, mean, log_scale, blocks, own, form, guarded):
-        logs = _forward(Standardised(z, mean, log_scale).detach(), blocks, own, form, guarded)
+    def forward(ctx, z, mean, log_scale, blocks, own, form):
+        logs = _forward(Standardised(z, mean, log_scale).detach(), blocks, own, form)
         ctx.save_for_backward(z, mean, log_scale, logs)
         ctx.blocks = blocks
         return logs
@@ -51,10 +49,10 @@ class _LogSums(torch.autograd.Function):
     def backward(ctx, gradient):
         z, mean, log_scale, logs = ctx.saved_tensors
         gradients = _backward(Standardised(z, mean, log_scale), ctx.blocks, logs, gradient)
-        return *gradients, None, None, None, None
+        return *gradients, None, None, None
 
 
-def _forward(s: Standardised, blocks: Sequence[Block], own: Tensor | None, form: str, guarded: bool) -> Tensor:
+def _forward(s: Standardised, blocks: Sequence[Block], own: Tensor | None, form: str) -> Tensor:
     multiplied, direct = split_blocks(s, blocks)
     shift = own_exponents(s, direct, own)
     sums = s.z.new_zeros(len(multiplied) + len(direct), s.z.shape[1], dtype=torch.float64)
@@ -70,9 +68,8 @@ def _forward(s: Standardised, blocks: Sequence[Block], own: Tensor | None, form:
     _for_each(_slices(s.z.shape[1], _tile(s)[0]), add_up, torch.get_num_threads() if s.z.device.type == "cpu" else 1)
     offset = torch.cat([sums.new_zeros(s.z.shape[1], len(multiplied)), shift.double()], 1)
     logs = sums.log2_().T + offset
-    if guarded:
-        lowest = offset + offset.new_tensor([*floors(s, multiplied), *floors(s, [(0,)] * len(direct))])
-        logs = mend(s, [*multiplied, *direct], logs, lowest)
+    lowest = offset + offset.new_tensor([*floors(s, multiplied), *floors(s, [(0,)] * len(direct))])
+    logs = mend(s, [*multiplied, *direct], logs, lowest)
     return logs[:, [[*multiplied, *direct].index(block) for block in blocks]]
 
 

@@ -220,6 +220,55 @@ def query_gradients(
 
 
 @triton.jit
+def sums_and_pulls(
+    z, mean, scale, peaks, latents, shift, sums_out, pulls_out, n, size, share,
+    H: tl.constexpr, PARTS: tl.constexpr, SLOPED: tl.constexpr, QUERIES: tl.constexpr, COMPONENTS: tl.constexpr,
+):  # fmt: skip
+    """For blocks of H latents: the sum of 2^(exponent - shift), and of that times distance times scale of each latent,
+    which together give the slope. A block too large for registers is the work of PARTS programs, SLOPED latents each.
+    """
+    rows = tl.program_id(0) * QUERIES + tl.arange(0, QUERIES)
+    inside = rows < n
+    block, part, split = tl.program_id(1) // PARTS, tl.program_id(1) % PARTS, tl.program_id(2)
+    latents += block * H
+    first = tl.minimum(part * SLOPED, H - SLOPED)  # the last part may share latents with the one before
+    chosen, values = _queries(z, latents + first, n, rows, SLOPED)
+    moved = tl.load(shift + block.to(tl.int64) * n + rows, mask=inside, other=0.0)
+    sums = tl.zeros((QUERIES, COMPONENTS), tl.float32)
+    pulls = ()
+    for _ in tl.static_range(SLOPED):
+        pulls = pulls + (tl.zeros((QUERIES, COMPONENTS), tl.float32),)
+    for column in range(split * share, tl.minimum((split + 1) * share, size), COMPONENTS):
+        columns = column + tl.arange(0, COMPONENTS)
+        squares = tl.zeros((QUERIES, COMPONENTS), tl.float32)
+        if PARTS > 1:
+            for h in range(H):
+                if (h < first) | (h >= first + SLOPED):
+                    latent = tl.load(latents + h)
+                    value = tl.load(z + latent.to(tl.int64) * n + rows, mask=inside, other=0.0)
+                    mean_h, scale_h = _component(mean, scale, latent, size, columns)
+                    distance = _distance(value, mean_h, scale_h, False)
+                    squares += distance * distance
+        moves = ()
+        for h in tl.static_range(SLOPED):
+            mean_h, scale_h = _component(mean, scale, chosen[h], size, columns)
+            distance = _distance(values[h], mean_h, scale_h, False)
+            squares += distance * distance
+            moves = moves + (distance * scale_h[None, :],)
+        density = tl.exp2((_peak(peaks, block, size, columns)[None, :] - moved[:, None]) - squares)
+        sums += density
+        added = ()
+        for h in tl.static_range(SLOPED):
+            added = added + (pulls[h] + density * moves[h],)
+        pulls = added
+    written = split * (tl.num_programs(1) // PARTS) + block
+    tl.store(sums_out + written.to(tl.int64) * n + rows, tl.sum(sums, 1), mask=inside & (part == 0))
+    for h in tl.static_range(SLOPED):
+        at = (written.to(tl.int64) * H + first + h) * n + rows
+        tl.store(pulls_out + at, tl.sum(pulls[h], 1), mask=inside & (first + h >= part * SLOPED))
+
+
+@triton.jit
 def query_gradients_one_by_one(
     z, mean, scale, peaks, latents, logs, weights, out, n, size, share,
     H: tl.constexpr, QUERIES: tl.constexpr, COMPONENTS: tl.constexpr, STAGES: tl.constexpr,

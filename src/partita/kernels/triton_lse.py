@@ -63,26 +63,22 @@ BLOCK_TILE, GRADIENT_TILE, BLOCK_GRADIENT_TILE = Tile(32, 32, 2), Tile(32, 32, 4
 STRETCH = 32768
 
 
-def log_sums(
-    s: Standardised, blocks: Sequence[Block], *, own: Tensor | None = None, form: str = "dense", guarded: bool = True
-) -> Tensor:
+def log_sums(s: Standardised, blocks: Sequence[Block], *, own: Tensor | None = None, form: str = "dense") -> Tensor:
     """What `streaming.log_sums` computes, float32, (n, blocks) float64. `form="matrix"` takes distances by one
-    multiply-add, `"dense"` by a difference first. Without `guarded` nothing is checked and nothing waits for the
-    device, as a training step needs it: queries must then be draws from their `own` components.
+    multiply-add, `"dense"` by a difference first.
     """
     distinct = tuple(dict.fromkeys(blocks))
-    found = _LogSums.apply(s.z, s.mean, s.log_scale, distinct, own, form == "matrix", guarded)
-    # A list as an index would be copied to the device: that waits, and a captured step must not.
-    return torch.stack([found[:, distinct.index(block)] for block in blocks], 1) if distinct != tuple(blocks) else found
+    found = _LogSums.apply(s.z, s.mean, s.log_scale, distinct, own, form == "matrix")
+    return found[:, [distinct.index(block) for block in blocks]]
 
 
 class _LogSums(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, z, mean, log_scale, blocks, own, fused, guarded):
+    def forward(ctx, z, mean, log_scale, blocks, own, fused):
         z, mean, log_scale = z.detach(), mean.detach(), log_scale.detach()
         s = Scaled(z, mean, log_scale, torch.exp2(log_scale))
-        chosen = plan(blocks, can_multiply(s, blocks) if guarded else [True] * len(blocks))
-        logs = _forward(s, chosen, own, fused, guarded)
+        chosen = plan(blocks, can_multiply(s, blocks))
+        logs = _forward(s, chosen, own, fused)
         found = torch.stack([logs[block] for block in blocks], 1)
         ctx.save_for_backward(z, mean, log_scale, s.scale, found)
         ctx.blocks, ctx.plan = blocks, chosen
@@ -106,22 +102,19 @@ class _LogSums(torch.autograd.Function):
             for length in sorted({len(block) for block in ctx.blocks}):
                 same = [block for block in ctx.blocks if len(block) == length]
                 _add_component_gradients(s, same, logs, weights, mean_gradient, scale_gradient)
-        return z_gradient, mean_gradient, scale_gradient, None, None, None, None
+        return z_gradient, mean_gradient, scale_gradient, None, None, None
 
 
-def _forward(s: Scaled, chosen: Plan, own: Tensor | None, fused: bool, guarded: bool) -> dict[Block, Tensor]:
+def _forward(s: Scaled, chosen: Plan, own: Tensor | None, fused: bool) -> dict[Block, Tensor]:
     logs: dict[Block, Tensor] = {}
     for same in chosen.small.values():
         logs |= _small_blocks(s, same, fused)
     small = list(logs)
-    lowest = [logs[block].new_tensor(floor) for block, floor in zip(small, floors(s, small))] if guarded else []
+    lowest = [logs[block].new_tensor(floor) for block, floor in zip(small, floors(s, small))]
     for same in chosen.direct.values():
         shift = own_exponents(s, same, own)
         logs |= _direct_blocks(s, same, shift, fused)
-        if guarded:
-            lowest += (shift.double() + floors(s, [(0,)])[0]).unbind(1)
-    if not guarded:
-        return logs
+        lowest += (shift.double() + floors(s, [(0,)])[0]).unbind(1)
     found = torch.stack(list(logs.values()), 1)
     trusted = torch.stack([one.expand(len(found)) for one in lowest], 1)
     return dict(zip(logs, mend(s, list(logs), found, trusted).unbind(1)))

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from partita.distributions import DiagonalNormal, Posterior, as_groups, standard_normal_log_prob_each
+from partita.kernels.bank import bank_log_sums
 from partita.kernels.batch import available, batch_log_sums
 from partita.measures.weights import log_weights
 
@@ -36,23 +37,20 @@ def aggregate_with_bank(
 ) -> Tensor:
     """As `aggregate`, over the batch's own posteriors and those of other points, (M, len(blocks)).
 
-    `bank` is (B, 2K + 1): means, log-variances, and 1 for points that were seen, else 0; none of them is in the batch.
-    The batch weighs 1/N a point, the bank shares the other (N - M)/N evenly: with all N - M others in it, and fresh,
-    the sum is exact. No gradient goes into the bank. A bank that knows nobody leaves the batch alone, 1/M a point.
+    `bank` is (2K, B): means, then log-variances, +inf for points never seen; none of them is in the batch. The batch
+    weighs 1/N a point, the bank shares the other (N - M)/N evenly: with all N - M others in it, and fresh, the sum is
+    exact. No gradient goes into the bank. A bank that knows nobody leaves the batch alone, 1/M a point.
     """
     batch, latents = z.shape[-2:]
-    mean, log_variance, known = bank.split([latents, latents, 1], -1)
-    known = known.squeeze(-1)
-    count = known.sum(-1, keepdim=True)
-    fresh = -torch.log(torch.where(count > 0, torch.full_like(count, size), torch.full_like(count, batch))).expand(
-        batch
-    )
-    others = torch.log(known * (size - batch) / (size * count.clamp(min=1)))
-    weights = torch.cat([fresh, others], -1)
-    everyone = DiagonalNormal(torch.cat([q.mean, mean], -2), torch.cat([q.log_variance, log_variance], -2))
-    each = [everyone.pairwise(z, (k,)) for k in range(latents)]
-    logs = [torch.logsumexp(sum([each[k] for k in block], weights), -1) for block in blocks]
-    return torch.stack(logs, -1)
+    distinct = list(dict.fromkeys(tuple(sorted(block)) for block in blocks))
+    count = torch.isfinite(bank[latents]).sum().to(z.dtype)
+    fresh = -torch.where(count > 0, size, batch).to(z.dtype).log()
+    others = torch.log((size - batch) / (size * count.clamp(min=1)))
+    columns = _by_kernel if available(z) else _by_ratios
+    inside = columns(q, z, distinct, torch.zeros(batch, batch, dtype=z.dtype, device=z.device))
+    outside = bank_log_sums(z, q.log_prob_blocks(z, distinct), bank, distinct)
+    logs = torch.logaddexp(torch.stack([inside[block] for block in distinct], -1) + fresh, outside + others)
+    return torch.stack([logs[..., distinct.index(tuple(sorted(block)))] for block in blocks], -1)
 
 
 def decompose(

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn.functional import conv2d, conv_transpose2d, relu
 
 from partita.kernels import convolutions
+from partita.kernels.build import found_triton
 
 
 class Halving(nn.Conv2d):
@@ -46,7 +47,7 @@ def _of_our_kernels(image: Tensor, weight: Tensor) -> torch.dtype | None:
     if not convolutions.covers(weight.shape[0]):
         return None
     lower = torch.is_autocast_enabled(image.device.type)
-    if image.device.type == "cuda" and lower and convolutions.found_triton():
+    if image.device.type == "cuda" and lower and found_triton():
         return torch.bfloat16
     if image.device.type == "cpu" and image.dtype == torch.float32 and not lower and convolutions.found_c():
         return torch.float32

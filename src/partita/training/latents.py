@@ -40,7 +40,8 @@ def turn_latents(warm: Ensemble, onward: Ensemble, turns: Sequence[Turn]) -> Non
                     _reorder(name, tensor[position], list(turn.order), warm.recipe)
     state["total"] = torch.zeros_like(onward.total)
     if onward.bank is not None:  # it remembers latents that are no more
-        state["bank"] = torch.zeros_like(onward.bank.kept)
+        onward.bank.forget()
+        state["bank"] = onward.bank.kept.clone()
     onward.load_state(state, warm.step)
 
 

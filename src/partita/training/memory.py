@@ -38,7 +38,7 @@ def bytes_a_model(recipe: Recipe, size: int, batch_size: int, device: torch.devi
         ]
     numbers = sum(p.numel() for p in parameters.values())
     draws = 4 * STEPS_A_NOISE_BLOCK * batch_size * columns + 8 * max(size, POINTS_A_SHUFFLE_BLOCK)
-    bank = 4 * size * (2 * latents + 1) if recipe.bank else 0
+    bank = 8 * size * latents if recipe.bank else 0
     observed = sum(row.numel() * row.element_size() for row in rows.values())
     return round(4 * COPIES_OF_A_PARAMETER * numbers + BACKWARD * max(kept) + 2 * observed + 2 * draws + bank)
 
@@ -73,7 +73,7 @@ def _rows(recipe: Recipe, batch_size: int, size: int) -> dict[str, Tensor]:
         rows |= {"u": torch.empty(batch_size, house.labels)}
         rows |= {"labelled": torch.empty(batch_size)}
     if recipe.bank:
-        rows["bank"] = torch.empty(min(recipe.bank + batch_size, size), 2 * house.latents + 1)
+        rows["bank"] = torch.empty(2 * house.latents, min(recipe.bank + batch_size, size))
     return rows
 
 
