@@ -21,8 +21,12 @@ __all__ = ["Correlation", "NullCorrelation", "UninformativeEstimate", "correlati
 
 # Elements of the largest temporary of a minibatch estimate (anchors x batch x latents).
 AT_ONCE = 2**22
+# Elements of z, in all permutations together, up to which they are one sum: many small ones take longer to start than do.
+PERMUTED_AT_ONCE = 2**17
 QUANTITIES = ("mi", "tc", "pc", "within_tc", "dim_kl", "kl")
 MOST_LOG_VARIANCE = 600.0
+
+Orders = Sequence[np.ndarray]  # of rows, one for each group
 
 _told: set[str] = set()
 
@@ -120,8 +124,9 @@ def null_correlation(
             raise ValueError(f"{name} must be a whole number of at least {least}, got {number!r}")
     rng = np.random.default_rng(int(seed))
     found = _summed_up(DiagonalNormal(mean, log_variance), z, parts, by, size)
-    draw = _permuted_exactly if by == "exact" else _permuted
-    rows = [draw(found, DiagonalNormal(mean, log_variance), z, rng) for _ in range(draws)]
+    permuted = _permuted_exactly if by == "exact" else _permuted
+    orders = [[rng.permutation(len(z)) for _ in parts] for _ in range(draws)]
+    rows = permuted(found, DiagonalNormal(mean, log_variance), z, orders)
     values = {name: np.array([getattr(row, name) for row in rows]) for name in QUANTITIES}
     means = {name: float(column.mean()) for name, column in values.items()}
     sds = {name: float(column.std(ddof=1)) if draws > 1 else 0.0 for name, column in values.items()}
@@ -172,7 +177,7 @@ def _log_q(q: DiagonalNormal, z: Tensor, blocks: Sequence[tuple[int, ...]], by: 
     return logs[:, [distinct.index(tuple(sorted(block))) for block in blocks]]
 
 
-def _permute(values: Tensor, groups: Groups, orders: Sequence[np.ndarray]) -> Tensor:
+def _permute(values: Tensor, groups: Groups, orders: Orders) -> Tensor:
     moved = values.clone()
     for group, order in zip(groups, orders):
         columns = list(group)
@@ -180,21 +185,34 @@ def _permute(values: Tensor, groups: Groups, orders: Sequence[np.ndarray]) -> Te
     return moved
 
 
-def _permuted(found: Correlation, q: DiagonalNormal, z: Tensor, rng: np.random.Generator) -> Correlation:
-    orders = [rng.permutation(len(z)) for _ in found.groups]
-    mean, log_variance = (_permute(t, found.groups, orders) for t in (q.mean, q.log_variance))
-    moved = DiagonalNormal(mean, log_variance)
-    return _summed_up(moved, _permute(z, found.groups, orders), found.groups, found.by, found.size)
+def _permuted(found: Correlation, q: DiagonalNormal, z: Tensor, draws: Sequence[Orders]) -> list[Correlation]:
+    rows = []
+    for orders in draws:
+        mean, log_variance, moved = (_permute(t, found.groups, orders) for t in (q.mean, q.log_variance, z))
+        rows.append(_summed_up(DiagonalNormal(mean, log_variance), moved, found.groups, found.by, found.size))
+    return rows
 
 
-def _permuted_exactly(found: Correlation, q: DiagonalNormal, z: Tensor, rng: np.random.Generator) -> Correlation:
+def _permuted_exactly(found: Correlation, q: DiagonalNormal, z: Tensor, draws: Sequence[Orders]) -> list[Correlation]:
     """Only log q(z) changes: a permutation keeps the set of posteriors of every group, and so its density."""
-    orders = [rng.permutation(len(z)) for _ in found.groups]
-    mean, log_variance = (_permute(t, found.groups, orders) for t in (q.mean, q.log_variance))
-    moved = DiagonalNormal(mean, log_variance)
-    joint = _log_q(moved, _permute(z, found.groups, orders), [tuple(range(z.shape[1]))], "exact", found.size)[:, 0]
-    change = joint.mean().item() - found.log_qz.mean().item()
-    return replace(found, mi=found.mi - change, tc=found.tc + change, pc=found.pc + change, log_qz=joint.cpu().numpy())
+    step = max(1, PERMUTED_AT_ONCE // z.numel())
+    some = (draws[first : first + step] for first in range(0, len(draws), step))
+    rows = []
+    for joint in (joint for few in some for joint in _permuted_joints(found.groups, q, z, few).unbind(1)):
+        change = joint.mean().item() - found.log_qz.mean().item()
+        shifted = {"mi": found.mi - change, "tc": found.tc + change, "pc": found.pc + change}
+        rows.append(replace(found, **shifted, log_qz=joint.cpu().numpy()))
+    return rows
+
+
+def _permuted_joints(groups: Groups, q: DiagonalNormal, z: Tensor, draws: Sequence[Orders]) -> Tensor:
+    """log q(z) after each permutation, (n, draws): blocks of one mixture with the latents of all side by side."""
+    mean, log_variance, moved = (
+        torch.cat([_permute(t, groups, orders) for orders in draws], 1) for t in (q.mean, q.log_variance, z)
+    )
+    latents = z.shape[1]
+    blocks = [tuple(range(d * latents, (d + 1) * latents)) for d in range(len(draws))]
+    return _log_q(DiagonalNormal(mean, log_variance), moved, blocks, "exact", len(z))
 
 
 def _warn_if_unresolved(own: Tensor, log_qz: Tensor, each: Tensor, by: str, size: int) -> None:
