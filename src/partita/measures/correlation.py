@@ -21,7 +21,7 @@ __all__ = ["Correlation", "NullCorrelation", "UninformativeEstimate", "correlati
 
 # Elements of the largest temporary of a minibatch estimate (anchors x batch x latents).
 AT_ONCE = 2**22
-# Elements of z, in all permutations together, up to which they are one sum: many small ones take longer to start than do.
+# Elements of z, in all permutations together, up to which they are one sum: small ones take longer to start than to do.
 PERMUTED_AT_ONCE = 2**17
 QUANTITIES = ("mi", "tc", "pc", "within_tc", "dim_kl", "kl")
 MOST_LOG_VARIANCE = 600.0
