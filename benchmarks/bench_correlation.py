@@ -152,9 +152,10 @@ def bank_by_tile(size: int = 737280, queries: int = 64) -> None:
     from partita.kernels import bank
 
     before = dict(bank.TILES)
-    for slopes, groups in ((1, LATENTS), (2, 5), (bank.MOST_SLOPES, 1)):
+    tiles = ((64, 32, 2), (64, 32, 4), (64, 64, 4), (32, 32, 1), (32, 32, 2), (32, 32, 4), (16, 32, 1), (16, 32, 2))
+    for slopes, groups in ((1, LATENTS), (2, 5), (5, 2), (bank.MOST_SLOPES, 1)):
         step = bank_penalty(size, queries, groups)
-        for tile in ((16, 32, 2), (16, 32, 4), (32, 32, 4), (16, 64, 4), (32, 64, 8), (64, 32, 8), (64, 16, 4)):
+        for tile in (*tiles, (16, 32, 4), (16, 64, 4), (16, 128, 4), (8, 128, 4)):
             bank.TILES[slopes] = bank.Tile(*tile)
             row(f"bank step, blocks of {LATENTS // groups}, tile {tile}", f"{1e3 * captured(step):.3f} ms")
         bank.TILES.update(before)

@@ -2,7 +2,7 @@
 
 3 data seeds x 10 model seeds on `groups` (success: latent R2 >= 0.95 with the model's own groups), every run counted.
 Beside it beta-TCVAE of the same length, and linear ICA, with the same label-free regrouping. Labels only score, but for
-the last row: a network that was given them, which says how much of the truth the noise has left. `nonlinear` leaves less
+the last row: a network that was given them, which says how much of the truth the noise left. `nonlinear` leaves less
 than `linear`, `nonlinear40`, with twice the features, about as much.
 
     python benchmarks/bench_search.py [--steps 20000] [--worlds linear,nonlinear,unequal] [--device auto]

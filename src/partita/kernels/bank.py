@@ -35,8 +35,8 @@ class Tile(NamedTuple):
     warps: int
 
 
-# By the number of slopes a program has.
-TILES = {1: Tile(32, 32, 4), 2: Tile(32, 32, 4), MOST_SLOPES: Tile(16, 32, 4)}
+# By the most slopes a program has: the more, the fewer pairs a thread can hold.
+TILES = {1: Tile(64, 32, 2), 2: Tile(32, 32, 2), 5: Tile(32, 32, 4), MOST_SLOPES: Tile(16, 32, 4)}
 
 
 def bank_log_sums(z: Tensor, own: Tensor, bank: Tensor, blocks: Sequence[Block]) -> Tensor:
@@ -61,7 +61,7 @@ def _sums_and_slopes(
     units = LOG2_DENSITY * _whole(tuple(lengths), z.device).to(z.dtype).unsqueeze(-1)
     shift = own.mT / math.log(2) - units
     mean, log_variance = bank.split(z.shape[-1], 1)
-    log_scale = LOG2_LENGTH - 0.5 * LOG2E * log_variance
+    log_scale = torch.add(torch.tensor(LOG2_LENGTH), log_variance, alpha=-0.5 * LOG2E)  # one pass over the bank
     on_gpu = z.is_cuda and z.dtype == torch.float32 and found_triton()
     sums, pulls = (_in_triton if on_gpu else _in_pieces)(z, shift, mean, log_scale, blocks)
     logs = sums.log() + own.mT
