@@ -61,7 +61,8 @@ def _sums_and_slopes(
     units = LOG2_DENSITY * _whole(tuple(lengths), z.device).to(z.dtype).unsqueeze(-1)
     shift = own.mT / math.log(2) - units
     mean, log_variance = bank.split(z.shape[-1], 1)
-    log_scale = torch.add(torch.tensor(LOG2_LENGTH), log_variance, alpha=-0.5 * LOG2E)  # one pass over the bank
+    # one pass over the bank
+    log_scale = torch.add(torch.tensor(LOG2_LENGTH, dtype=z.dtype), log_variance, alpha=-0.5 * LOG2E)
     on_gpu = z.is_cuda and z.dtype == torch.float32 and found_triton()
     sums, pulls = (_in_triton if on_gpu else _in_pieces)(z, shift, mean, log_scale, blocks)
     logs = sums.log() + own.mT
