@@ -32,7 +32,8 @@ app.command()(report)
 def main() -> None:
     """Exit status 0 on success, 2 on bad input with one line on stderr, 130 when interrupted."""
     logging.basicConfig(format="partita: %(message)s", level=logging.WARNING)
-    logging.getLogger("partita.memory").setLevel(logging.INFO)
+    for said in ("partita.memory", "partita.compiler"):
+        logging.getLogger(said).setLevel(logging.INFO)
     try:
         status = app(standalone_mode=False)
     except KeyboardInterrupt:

@@ -7,6 +7,7 @@ import torch
 from filelock import FileLock, Timeout
 
 from partita.data import Dataset
+from partita.studies.ahead import compile_ahead
 from partita.studies.plan import ensembles
 from partita.studies.room import Room, data_on, say_peak
 from partita.studies.run import Run
@@ -50,8 +51,11 @@ def train(
         arranged = _arranged(runs, store, resume, room.models, shares) if ranks.first else None
         mine = [[known[member] for member in members] for members in ranks.tell(arranged)[ranks.rank % shares]]
         shop = Workshop(dataset, x, store, device, asked, watch, checkpoint_seconds, watched, together)
+        at_once = room.ensembles(mine) if together.size == 1 else 1
+        if at_once > 1:
+            compile_ahead(mine, dataset.size, device, asked)
         try:
-            side_by_side(map(shop.train, mine), device, room.ensembles(mine) if together.size == 1 else 1)
+            side_by_side(map(shop.train, mine), device, at_once)
         except Interrupted:
             together.wait()  # until the first rank has saved what all of them trained
             raise

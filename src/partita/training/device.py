@@ -4,6 +4,7 @@ import os
 import shutil
 from contextlib import suppress
 from importlib.util import find_spec
+from pathlib import Path
 
 import torch
 
@@ -55,6 +56,14 @@ def prepare_compiler() -> None:
     import torch._dynamo
 
     torch._dynamo.config.recompile_limit = torch._dynamo.config.accumulated_recompile_limit = MOST_COMPILED
+
+
+def compiler_folder() -> Path:
+    """Where the compiler keeps what it makes."""
+    prepare_compiler()
+    from torch._inductor.runtime.cache_dir_utils import cache_dir
+
+    return Path(cache_dir())
 
 
 def worth_compiling(steps: int, device: torch.device) -> bool:

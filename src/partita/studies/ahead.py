@@ -1,0 +1,113 @@
+"""What the compiler has to make for the ensembles of a study, made by as many processes at once.
+
+Compiling is Python's work: one structure after the other, and the GPU waits. So the first time that several of them are
+trained, each is compiled in a process of its own, which leaves what it made in the compiler's cache, and a mark beside
+it. This module is what such a process runs.
+"""
+
+import hashlib
+import json
+import logging
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from partita.recipes import Recipe
+from partita.studies.run import Run
+from partita.training import Ensemble
+from partita.training.device import choose_device, compiler_folder, worth_compiling
+
+log = logging.getLogger("partita.compiler")
+
+
+@dataclass(frozen=True)
+class Order:
+    """To compile the step of an ensemble: so many models like `run`, on data of so many rows. All of it is JSON."""
+
+    run: dict[str, Any]
+    models: int
+    size: int
+
+    @property
+    def recipe(self) -> Recipe:
+        return Run.from_json(self.run).recipe
+
+    def mark(self, device: torch.device) -> Path:
+        """Exists once the order was carried out, by this version of torch for this kind of device."""
+        kind = torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"
+        structure = re.sub(r" at 0x[0-9a-f]+", "", repr(self.recipe.structure))
+        what = [structure, self.models, self.run["batch_size"], self.size, torch.__version__, kind]
+        return compiler_folder() / "partita" / hashlib.blake2b(repr(what).encode(), digest_size=12).hexdigest()
+
+    def carry_out(self, device: torch.device) -> None:
+        """Compiles what training compiles, by taking a step on nothing."""
+        recipe = self.recipe
+        both_halves = recipe.restarts > 1 and recipe.grouped is None and recipe.warm is not None
+        for phase in (recipe.warm, recipe) if both_halves else (recipe,):
+            ensemble = self._ensemble(phase, device)
+            index, noise, values = ensemble.draws.index(0, 1), ensemble.draws.noise(0, 1), ensemble.values(0, 1)
+            ensemble.take_step(index[0], noise[0], values[0])
+        mark = self.mark(device)
+        mark.parent.mkdir(parents=True, exist_ok=True)
+        mark.touch()
+
+    def _ensemble(self, recipe: Recipe, device: torch.device) -> Ensemble:
+        house, batch_size = recipe.architecture, self.run["batch_size"]
+        nothing = torch.zeros(1, *house.shape, device=device).expand(self.size, *house.shape)
+        labels = {"u": torch.full((self.size, house.labels), 0.5), "labelled": torch.ones(self.size)}
+        return Ensemble(
+            [recipe] * self.models,
+            range(self.models),
+            nothing,
+            batch_size=batch_size,
+            device=device,
+            compiled=True,
+            **(labels if house.labels else {}),
+        )
+
+
+def compile_ahead(
+    companies: Sequence[Sequence[Run]], size: int, device: torch.device, stop: Callable[[], bool]
+) -> None:
+    """Fills the compiler's cache for ensembles of these runs on `size` rows; one alone compiles as well by itself.
+
+    Nothing depends on it but time: where a process fails, its ensemble is compiled when it is its turn.
+    """
+    worth = [runs for runs in companies if runs[0].recipe.players and worth_compiling(runs[0].steps, device)]
+    orders = [Order(runs[0].as_json(), len(runs) * runs[0].recipe.restarts, size) for runs in worth]
+    new = [order for order in orders if not order.mark(device).exists()]
+    if len(new) < 2:
+        return
+    log.info("compiling %d structures for the first time, each in a process of its own", len(new))
+    helpers = [_started(order, device) for order in new]
+    while any(helper.poll() is None for helper in helpers) and not stop():
+        time.sleep(0.05)
+    for helper in helpers:
+        helper.kill()  # where it has ended, nothing happens
+        helper.wait()
+
+
+def _started(order: Order, device: torch.device) -> subprocess.Popen:
+    """In a session of its own: Ctrl-C in a terminal is for the process that trains, which then ends this one."""
+    helper = subprocess.Popen(
+        [sys.executable, "-m", __name__, str(device)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    assert helper.stdin is not None
+    helper.stdin.write(json.dumps(asdict(order)).encode())
+    helper.stdin.close()
+    return helper
+
+
+if __name__ == "__main__":
+    Order(**json.load(sys.stdin)).carry_out(choose_device(sys.argv[1]))
