@@ -124,20 +124,20 @@ def penalised(groups: int) -> list[tuple[int, ...]]:
     return [tuple(range(LATENTS)), *(tuple(range(k, k + width)) for k in range(0, LATENTS, width))]
 
 
-def bank_penalty(size: int, queries: int, groups: int) -> Callable[[], tuple[torch.Tensor, ...]]:
+def bank_penalty(size: int, queries: int, groups: int, compiled: bool = False) -> Callable[[], tuple]:
     """The penalty of a step against the batch and all other posteriors, and its gradient for the batch."""
     z, mean, log_variance = posteriors(size, "cuda")
     bank = torch.cat([mean[queries:], log_variance[queries:]], 1).T.contiguous()
     noise = (z - mean)[:queries] * torch.exp(-log_variance[:queries] / 2)
     leaves = [t[:queries].clone().requires_grad_() for t in (mean, log_variance)]
 
-    def step():
-        q = DiagonalNormal(*leaves)
-        drawn = leaves[0] + torch.exp(leaves[1] / 2) * noise
-        logs = aggregate_with_bank(q, drawn, penalised(groups), bank, size=size)
-        return torch.autograd.grad((logs[:, 0] - logs[:, 1:].sum(1)).mean(), leaves)
+    def penalty(mean: torch.Tensor, log_variance: torch.Tensor) -> torch.Tensor:
+        drawn = mean + torch.exp(log_variance / 2) * noise
+        logs = aggregate_with_bank(DiagonalNormal(mean, log_variance), drawn, penalised(groups), bank, size=size)
+        return (logs[:, 0] - logs[:, 1:].sum(1)).mean()
 
-    return step
+    loss = torch.compile(penalty, fullgraph=True, dynamic=False) if compiled else penalty
+    return lambda: torch.autograd.grad(loss(*leaves), leaves)
 
 
 def bank_step(size: int = 737280, queries: int = 64) -> None:
@@ -145,34 +145,39 @@ def bank_step(size: int = 737280, queries: int = 64) -> None:
         step = bank_penalty(size, queries, groups)
         row(f"{name}: {queries} queries x {size:,}, value and gradient", f"{1e3 * device_seconds(step, 50):.2f} ms")
         row("  the same as a CUDA graph", f"{1e3 * captured(step):.2f} ms", "limit 1 ms")
+        step = bank_penalty(size, queries, groups, compiled=True)
+        row("  compiled, as a CUDA graph", f"{1e3 * captured(step):.2f} ms", "limit 1 ms")
 
 
 def bank_by_tile(size: int = 737280, queries: int = 64) -> None:
     """The same with other tiles."""
-    from partita.kernels import bank
+    from partita.kernels import triton_bank as bank
 
     before = dict(bank.TILES)
-    tiles = ((64, 32, 2), (64, 32, 4), (64, 64, 4), (32, 32, 1), (32, 32, 2), (32, 32, 4), (16, 32, 1), (16, 32, 2))
+    tiles = ((64, 32, 2), (32, 32, 2), (32, 32, 4), (16, 32, 1), (16, 32, 2), (16, 32, 4), (16, 32, 8), (16, 16, 4))
     for slopes, groups in ((1, LATENTS), (2, 5), (5, 2), (bank.MOST_SLOPES, 1)):
         step = bank_penalty(size, queries, groups)
-        for tile in (*tiles, (16, 32, 4), (16, 64, 4), (16, 128, 4), (8, 128, 4)):
+        for tile in (*tiles, (8, 32, 2), (16, 128, 4), (8, 128, 4)):
             bank.TILES[slopes] = bank.Tile(*tile)
             row(f"bank step, blocks of {LATENTS // groups}, tile {tile}", f"{1e3 * captured(step):.3f} ms")
         bank.TILES.update(before)
 
 
-def bank_in_training(size: int = 737280, models: int = 1) -> None:
-    """A whole step of beta-TCVAE with and without the bank of all points."""
+def bank_in_training(size: int = 737280, ways: tuple[bool, ...] = (False, True)) -> None:
+    """A whole step without a penalty, with beta-TCVAE's from the batch, and with the bank of all points."""
     x = torch.randn(size, 20, device="cuda")
     house = {"latents": LATENTS, "shape": (20,), "network": "mlp", "likelihood": "gaussian"}
-    seconds = {}
-    for by in ("importance", f"bank:{size}"):
-        recipe = RECIPES["beta_tcvae"](beta=6.0, by=by, **house)
-        runs = Ensemble([recipe] * models, list(range(models)), x, batch_size=64, device=x.device)
-        runs.advance(10)
-        seconds[by] = device_seconds(lambda runs=runs: runs.advance(10), 20) / 10
-        ratio = seconds[by] / seconds["importance"]
-        row(f"a step of beta-TCVAE, MLP, N={size:,}, by={by}", f"{1e3 * seconds[by]:.2f} ms", f"{ratio:.1f}x")
+    recipes = {"vae": RECIPES["vae"](**house)}
+    recipes |= {by: RECIPES["beta_tcvae"](beta=6.0, by=by, **house) for by in ("importance", f"bank:{size}")}
+    for compiled in ways:
+        plain = 0.0
+        for name, recipe in recipes.items():
+            runs = Ensemble([recipe], [0], x, batch_size=64, device=x.device, compiled=compiled)
+            runs.advance(10)
+            seconds = device_seconds(lambda runs=runs: runs.advance(10), 20) / 10
+            plain = plain or seconds
+            words = f"a step, MLP, N={size:,}, {name}{', compiled' if compiled else ''}"
+            row(words, f"{1e3 * seconds:.2f} ms", f"penalty {1e3 * (seconds - plain):.2f} ms")
 
 
 def captured(step) -> float:

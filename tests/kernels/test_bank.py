@@ -48,7 +48,7 @@ def test_value_and_gradient_are_those_of_the_sum(queries, size, latents, sd, pie
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(bank.PAIRS_AT_ONCE, "cpu", piece)
         ours = z.clone().requires_grad_()
-        found = bank_log_sums(ours, q.log_prob_blocks(z, blocks), kept, blocks)
+        found = bank_log_sums(ours, q.log_prob_each(z), kept, blocks)
     theirs = z.clone().requires_grad_()
     wanted = by_brute_force(theirs, kept, blocks)
     reached = wanted.detach() - q.log_prob_blocks(z, blocks) > -600  # less, next to the query's own, is nothing at all
@@ -62,13 +62,13 @@ def test_value_and_gradient_are_those_of_the_sum(queries, size, latents, sd, pie
 
 def test_float32_is_as_good_as_float32_can_be():
     z, q, kept = inputs(64, 3000, 3, sd=0.1)
-    found = bank_log_sums(z.float(), q.log_prob_blocks(z, BLOCKS).float(), kept.float(), BLOCKS)
+    found = bank_log_sums(z.float(), q.log_prob_each(z).float(), kept.float(), BLOCKS)
     torch.testing.assert_close(found.double(), by_brute_force(z, kept, BLOCKS), atol=1e-4, rtol=1e-5)
 
 
 def test_who_was_never_seen_adds_nothing():
     z, q, kept = inputs(5, 20, 3)
-    own, fewer = q.log_prob_blocks(z, BLOCKS), kept[:, 7:].clone()
+    own, fewer = q.log_prob_each(z), kept[:, 7:].clone()
     kept[3:, :7] = math.inf
     torch.testing.assert_close(bank_log_sums(z, own, kept, BLOCKS), bank_log_sums(z, own, fewer, BLOCKS))
 
@@ -77,7 +77,7 @@ def test_a_bank_that_knows_nobody_pulls_nowhere():
     z, q, kept = inputs(5, 20, 3)
     kept[3:] = math.inf
     z = z.requires_grad_()
-    logs = bank_log_sums(z, q.log_prob_blocks(z, BLOCKS), kept, BLOCKS)
+    logs = bank_log_sums(z, q.log_prob_each(z), kept, BLOCKS)
     assert (logs == -math.inf).all()
     together = torch.logaddexp(logs, torch.ones_like(logs))
     assert (torch.autograd.grad(together.sum(), z)[0] == 0).all()
@@ -85,7 +85,7 @@ def test_a_bank_that_knows_nobody_pulls_nowhere():
 
 def test_many_models_at_once_are_the_single_ones():
     z, q, kept = inputs(6, 30, 3, models=(4,))
-    own, pull = q.log_prob_blocks(z, BLOCKS), torch.randn(6, 3, dtype=torch.float64)
+    own, pull = q.log_prob_each(z), torch.randn(6, 3, dtype=torch.float64)
 
     def loss(z, own, kept):
         return (bank_log_sums(z, own, kept, BLOCKS) * pull).sum()
@@ -99,6 +99,6 @@ def test_many_models_at_once_are_the_single_ones():
 
 def test_the_operation_keeps_the_promises_of_an_operation():
     z, q, kept = inputs(4, 10, 3)
-    own = q.log_prob_blocks(z, BLOCKS)
+    own = q.log_prob_each(z)
     arguments = (z[None].requires_grad_(), own[None], kept[None], [0, 1, 2, 2, 0, 1], [3, 2, 1])
     torch.library.opcheck(bank._sums_and_slopes, arguments, test_utils=("test_schema", "test_faketensor"))

@@ -104,10 +104,11 @@ def banks(models, n, size, latents):
     return z[:, :n], DiagonalNormal(mean[:, :n], log_variance[:, :n]), bank
 
 
-def bank_and_slopes(z, own, bank, blocks, weights, dtype):
+def bank_and_slopes(z, q, bank, blocks, weights, dtype):
+    own, beside = q.log_prob_each(z).to(dtype), q.log_prob_blocks(z, blocks).to(dtype) - 20
     z = z.to(dtype).requires_grad_()
-    logs = vmap(lambda *each: bank_log_sums(*each, blocks))(z, own.to(dtype), bank.to(dtype))
-    felt = torch.logaddexp(logs, own.to(dtype) - 20)  # as in training, where a query's own posterior is never far
+    logs = vmap(lambda *each: bank_log_sums(*each, blocks))(z, own, bank.to(dtype))
+    felt = torch.logaddexp(logs, beside)  # as in training, where a query's own posterior is never far
     return felt.detach(), torch.autograd.grad((felt * weights.to(dtype)).sum(), z)[0]
 
 
@@ -116,10 +117,9 @@ def bank_and_slopes(z, own, bank, blocks, weights, dtype):
 def test_a_bank_matches_its_twin(latents, group, models, n, size):
     z, q, bank = banks(models, n, size, latents)
     blocks = [block[::-1] for block in partition(latents, group)]
-    own = q.log_prob_blocks(z, blocks)
     weights = torch.randn(models, n, len(blocks), device="cuda", dtype=torch.float64)
-    logs, slopes = bank_and_slopes(z, own, bank, blocks, weights, torch.float32)
-    wanted, wanted_slopes = bank_and_slopes(z, own, bank, blocks, weights, torch.float64)
+    logs, slopes = bank_and_slopes(z, q, bank, blocks, weights, torch.float32)
+    wanted, wanted_slopes = bank_and_slopes(z, q, bank, blocks, weights, torch.float64)
     assert (logs - wanted).abs().max() < 5e-5 + 2e-6 * wanted.abs().max()
     assert (slopes - wanted_slopes).abs().max() < 1e-4 * wanted_slopes.abs().max()
 
@@ -127,7 +127,7 @@ def test_a_bank_matches_its_twin(latents, group, models, n, size):
 def test_a_bank_can_be_captured():
     z, q, bank = banks(2, 64, 5000, 10)
     blocks = partition(10, 2)
-    own, z, bank = q.log_prob_blocks(z, blocks).float(), z.float().requires_grad_(), bank.float()
+    own, z, bank = q.log_prob_each(z).float(), z.float().requires_grad_(), bank.float()
 
     def step():
         logs = vmap(lambda *each: bank_log_sums(*each, blocks))(z, own, bank)

@@ -25,7 +25,7 @@ def own_exponents(s: Standardised, blocks: Sequence[Block], own: Tensor | None) 
         return s.z.new_zeros(s.z.shape[1], len(blocks))
     log_scale = s.log_scale.detach()[:, own]
     each = log_scale - ((s.z.detach() - s.mean.detach()[:, own]) * torch.exp2(log_scale)).square()
-    return torch.stack([each.index_select(0, _latents(block, each.device)).sum(0) for block in blocks], -1)
+    return torch.stack([each.index_select(0, index_of(block, each.device)).sum(0) for block in blocks], -1)
 
 
 def floors(s: Standardised, blocks: Sequence[Block]) -> list[float]:
@@ -80,13 +80,13 @@ def careful_log_sum(s: Standardised, block: Block) -> Tensor:
 
 def dense_exponents(z: Tensor, s: Standardised, components: slice, block: Block) -> Tensor:
     """u_ij of a block by differences, (queries, components)."""
-    u = s.log_scale[:, components].index_select(0, _latents(block, z.device)).sum(0)
+    u = s.log_scale[:, components].index_select(0, index_of(block, z.device)).sum(0)
     for k in block:
         u = u - ((z[k].unsqueeze(-1) - s.mean[k, components]) * torch.exp2(s.log_scale[k, components])).square()
     return u
 
 
 @cache
-def _latents(block: Block, device: torch.device) -> Tensor:
-    """A block as an index on the device; kept, since copying it there waits for the device."""
-    return torch.tensor(block, dtype=torch.int64, device=device)
+def index_of(positions: tuple[int, ...], device: torch.device) -> Tensor:
+    """An index on the device; kept, since copying it there waits for the device, and cannot be captured."""
+    return torch.tensor(positions, dtype=torch.int64, device=device)

@@ -57,7 +57,7 @@ class Mixture:
         chosen = [tuple(sorted(block)) for block in blocks]
         s = Standardised(self.units.queries(z), self.mean, self.log_scale)
         dtype, form, sums = choose(s, chosen, own, dtype, form)
-        units = self.units.log_density @ _membership(tuple(chosen), len(self.mean), z.device)
+        units = self.units.log_density @ membership(tuple(chosen), len(self.mean), z.device)
         logs = sums(s.to(dtype), chosen, own=own, form=form)
         return (logs + units) * math.log(2) - math.log(self.mean.shape[1])
 
@@ -100,7 +100,9 @@ def implementation(s: Standardised, dtype: torch.dtype) -> LogSums:
 
 
 @cache
-def _membership(blocks: tuple[Block, ...], latents: int, device: torch.device) -> Tensor:
-    """1 where a latent is in a block, (K, blocks); kept, since copying it to a device waits for the device."""
+def membership(
+    blocks: tuple[Block, ...], latents: int, device: torch.device, dtype: torch.dtype = torch.float64
+) -> Tensor:
+    """1 where a latent is in a block, (K, blocks); kept, since copying it to a device waits, and cannot be captured."""
     rows = [[float(k in block) for block in blocks] for k in range(latents)]
-    return torch.tensor(rows, dtype=torch.float64, device=device)
+    return torch.tensor(rows, dtype=dtype, device=device)

@@ -12,7 +12,7 @@ import triton.language as tl
 
 
 @triton.jit
-def _distance(z, centre, scale, FUSED: tl.constexpr):
+def distance_of(z, centre, scale, FUSED: tl.constexpr):
     """(z - mean) * scale, all queries against all components; `FUSED`, where `centre` is mean * scale, in one
     multiply-add, a little less exact."""
     if FUSED:
@@ -21,20 +21,20 @@ def _distance(z, centre, scale, FUSED: tl.constexpr):
 
 
 @triton.jit
-def _component(centre, scale, latent, size, columns):
+def component(centre, scale, latent, size, columns):
     """Centre and scale of one latent for a run of components."""
     at = latent.to(tl.int64) * size + columns
     return tl.load(centre + at, mask=columns < size, other=0.0), tl.load(scale + at, mask=columns < size, other=0.0)
 
 
 @triton.jit
-def _peak(peaks, row, size, columns):
+def peak(peaks, row, size, columns):
     """log2 of the highest density of a run of components; past the end they weigh nothing."""
     return tl.load(peaks + row.to(tl.int64) * size + columns, mask=columns < size, other=float("-inf"))
 
 
 @triton.jit
-def _queries(z, latents, n, rows, H: tl.constexpr):
+def queries_of(z, latents, n, rows, H: tl.constexpr):
     """The block's latents and the queries' values of them, kept in registers."""
     chosen = ()
     values = ()
@@ -53,7 +53,7 @@ def small_block_sums(
     """For blocks of H latents (a grid axis): the sums of every latent's density, and of the block's, their product."""
     rows = tl.program_id(0) * QUERIES + tl.arange(0, QUERIES)
     block, split = tl.program_id(1), tl.program_id(2)
-    chosen, values = _queries(z, latents + block * H, n, rows, H)
+    chosen, values = queries_of(z, latents + block * H, n, rows, H)
     totals = ()
     for _ in tl.static_range(H + 1):
         totals = totals + (tl.zeros((QUERIES,), tl.float32),)
@@ -67,9 +67,9 @@ def small_block_sums(
             product = tl.full((QUERIES, COMPONENTS), 1.0, tl.float32)
             added = ()
             for h in tl.static_range(H):
-                centre_h, scale_h = _component(centre, scale, chosen[h], size, columns)
-                distance = _distance(values[h], centre_h, scale_h, FUSED)
-                density = tl.exp2(_peak(peaks, chosen[h], size, columns)[None, :] - distance * distance)
+                centre_h, scale_h = component(centre, scale, chosen[h], size, columns)
+                distance = distance_of(values[h], centre_h, scale_h, FUSED)
+                density = tl.exp2(peak(peaks, chosen[h], size, columns)[None, :] - distance * distance)
                 product = product * density
                 added = added + (sums[h] + density,)
             sums = added + (sums[H] + product,)
@@ -93,17 +93,17 @@ def _exponents(
     squares = tl.zeros((QUERIES, COMPONENTS), tl.float32)
     if KEPT:
         for h in tl.static_range(H):
-            centre_h, scale_h = _component(centre, scale, chosen[h], size, columns)
-            distance = _distance(values[h], centre_h, scale_h, FUSED)
+            centre_h, scale_h = component(centre, scale, chosen[h], size, columns)
+            distance = distance_of(values[h], centre_h, scale_h, FUSED)
             squares += distance * distance
     else:
         for h in range(H):
             latent = tl.load(latents + h)
             value = tl.load(z + latent.to(tl.int64) * n + rows, mask=rows < n, other=0.0)
-            centre_h, scale_h = _component(centre, scale, latent, size, columns)
-            distance = _distance(value, centre_h, scale_h, FUSED)
+            centre_h, scale_h = component(centre, scale, latent, size, columns)
+            distance = distance_of(value, centre_h, scale_h, FUSED)
             squares += distance * distance
-    return _peak(peaks, block, size, columns)[None, :] - squares
+    return peak(peaks, block, size, columns)[None, :] - squares
 
 
 @triton.jit
@@ -116,7 +116,7 @@ def block_sums(
     rows = tl.program_id(0) * QUERIES + tl.arange(0, QUERIES)
     block, split = tl.program_id(1), tl.program_id(2)
     latents += block * H
-    chosen, values = _queries(z, latents, n, rows, H if KEPT else 0)
+    chosen, values = queries_of(z, latents, n, rows, H if KEPT else 0)
     moved = tl.load(shift + block.to(tl.int64) * n + rows, mask=rows < n, other=0.0)
     total = tl.zeros((QUERIES,), tl.float32)
     last = tl.minimum((split + 1) * share, size)
@@ -143,7 +143,7 @@ def small_block_gradients(
     rows = tl.program_id(0) * QUERIES + tl.arange(0, QUERIES)
     inside = rows < n
     block, split = tl.program_id(1), tl.program_id(2)
-    chosen, values = _queries(z, latents + block * H, n, rows, H)
+    chosen, values = queries_of(z, latents + block * H, n, rows, H)
     logs = ()
     weights = ()
     pulls = ()
@@ -164,9 +164,9 @@ def small_block_gradients(
         parts = ()
         moves = ()
         for h in tl.static_range(H):
-            mean_h, scale_h = _component(mean, scale, chosen[h], size, columns)
-            distance = _distance(values[h], mean_h, scale_h, False)
-            peak_h = _peak(peaks, chosen[h], size, columns)
+            mean_h, scale_h = component(mean, scale, chosen[h], size, columns)
+            distance = distance_of(values[h], mean_h, scale_h, False)
+            peak_h = peak(peaks, chosen[h], size, columns)
             part = tl.exp2((peak_h[None, :] - logs[h][:, None]) - distance * distance)
             product = product * part
             parts = parts + (part,)
@@ -192,7 +192,7 @@ def query_gradients(
     rows = tl.program_id(0) * QUERIES + tl.arange(0, QUERIES)
     inside = rows < n
     block, split = tl.program_id(1), tl.program_id(2)
-    chosen, values = _queries(z, latents + block * H, n, rows, H)
+    chosen, values = queries_of(z, latents + block * H, n, rows, H)
     log_sum = tl.load(logs + block.to(tl.int64) * n + rows, mask=inside, other=float("inf"))
     pulls = ()
     for _ in tl.static_range(H):
@@ -203,12 +203,12 @@ def query_gradients(
         distances = ()
         scales = ()
         for h in tl.static_range(H):
-            mean_h, scale_h = _component(mean, scale, chosen[h], size, columns)
-            distance = _distance(values[h], mean_h, scale_h, False)
+            mean_h, scale_h = component(mean, scale, chosen[h], size, columns)
+            distance = distance_of(values[h], mean_h, scale_h, False)
             squares += distance * distance
             distances = distances + (distance,)
             scales = scales + (scale_h,)
-        part = tl.exp2((_peak(peaks, block, size, columns)[None, :] - log_sum[:, None]) - squares)
+        part = tl.exp2((peak(peaks, block, size, columns)[None, :] - log_sum[:, None]) - squares)
         added = ()
         for h in tl.static_range(H):
             added = added + (pulls[h] + part * (distances[h] * scales[h][None, :]),)
@@ -217,55 +217,6 @@ def query_gradients(
     for h in tl.static_range(H):
         written = (split * tl.num_programs(1) + block) * H + h
         tl.store(out + written.to(tl.int64) * n + rows, weight * tl.sum(pulls[h], 1), mask=inside)
-
-
-@triton.jit
-def sums_and_pulls(
-    z, mean, scale, peaks, latents, shift, sums_out, pulls_out, n, size, share,
-    H: tl.constexpr, PARTS: tl.constexpr, SLOPED: tl.constexpr, QUERIES: tl.constexpr, COMPONENTS: tl.constexpr,
-):  # fmt: skip
-    """For blocks of H latents: the sum of 2^(exponent - shift), and of that times distance times scale of each latent,
-    which together give the slope. A block too large for registers is the work of PARTS programs, SLOPED latents each.
-    """
-    rows = tl.program_id(0) * QUERIES + tl.arange(0, QUERIES)
-    inside = rows < n
-    block, part, split = tl.program_id(1) // PARTS, tl.program_id(1) % PARTS, tl.program_id(2)
-    latents += block * H
-    first = tl.minimum(part * SLOPED, H - SLOPED)  # the last part may share latents with the one before
-    chosen, values = _queries(z, latents + first, n, rows, SLOPED)
-    moved = tl.load(shift + block.to(tl.int64) * n + rows, mask=inside, other=0.0)
-    sums = tl.zeros((QUERIES, COMPONENTS), tl.float32)
-    pulls = ()
-    for _ in tl.static_range(SLOPED):
-        pulls = pulls + (tl.zeros((QUERIES, COMPONENTS), tl.float32),)
-    for column in range(split * share, tl.minimum((split + 1) * share, size), COMPONENTS):
-        columns = column + tl.arange(0, COMPONENTS)
-        squares = tl.zeros((QUERIES, COMPONENTS), tl.float32)
-        if PARTS > 1:
-            for h in range(H):
-                if (h < first) | (h >= first + SLOPED):
-                    latent = tl.load(latents + h)
-                    value = tl.load(z + latent.to(tl.int64) * n + rows, mask=inside, other=0.0)
-                    mean_h, scale_h = _component(mean, scale, latent, size, columns)
-                    distance = _distance(value, mean_h, scale_h, False)
-                    squares += distance * distance
-        moves = ()
-        for h in tl.static_range(SLOPED):
-            mean_h, scale_h = _component(mean, scale, chosen[h], size, columns)
-            distance = _distance(values[h], mean_h, scale_h, False)
-            squares += distance * distance
-            moves = moves + (distance * scale_h[None, :],)
-        density = tl.exp2((_peak(peaks, block, size, columns)[None, :] - moved[:, None]) - squares)
-        sums += density
-        added = ()
-        for h in tl.static_range(SLOPED):
-            added = added + (pulls[h] + density * moves[h],)
-        pulls = added
-    written = split * (tl.num_programs(1) // PARTS) + block
-    tl.store(sums_out + written.to(tl.int64) * n + rows, tl.sum(sums, 1), mask=inside & (part == 0))
-    for h in tl.static_range(SLOPED):
-        at = (written.to(tl.int64) * H + first + h) * n + rows
-        tl.store(pulls_out + at, tl.sum(pulls[h], 1), mask=inside & (first + h >= part * SLOPED))
 
 
 @triton.jit
@@ -287,8 +238,8 @@ def query_gradients_one_by_one(
             z, mean, scale, peaks, latents + block * H, (), (), n, size, rows, columns, block,
             H, QUERIES, COMPONENTS, False, False,
         )  # fmt: skip
-        mean_k, scale_k = _component(mean, scale, latent, size, columns)
-        move = _distance(value, mean_k, scale_k, False) * scale_k[None, :]
+        mean_k, scale_k = component(mean, scale, latent, size, columns)
+        move = distance_of(value, mean_k, scale_k, False) * scale_k[None, :]
         pull += tl.exp2(exponents - log_sum[:, None]) * move
     weight = -2.0 * tl.load(weights + block.to(tl.int64) * n + rows, mask=inside, other=0.0)
     written = split * tl.num_programs(1) + tl.program_id(1)
@@ -305,7 +256,7 @@ def component_gradients(
     block, position, split = tl.program_id(1) // H, tl.program_id(1) % H, tl.program_id(2)
     latents += block * H
     latent = tl.load(latents + position)
-    mean_k, scale_k = _component(mean, scale, latent, size, columns)
+    mean_k, scale_k = component(mean, scale, latent, size, columns)
     pull_sum = tl.zeros((QUERIES, COMPONENTS), tl.float32)
     widen_sum = tl.zeros((QUERIES, COMPONENTS), tl.float32)
     for row in tl.range(split * share, tl.minimum((split + 1) * share, n), QUERIES, num_stages=STAGES):
@@ -319,7 +270,7 @@ def component_gradients(
         )  # fmt: skip
         part = weight[:, None] * tl.exp2(exponents - log_sum[:, None])
         value = tl.load(z + latent.to(tl.int64) * n + rows, mask=rows < n, other=0.0)
-        distance = _distance(value, mean_k, scale_k, False)
+        distance = distance_of(value, mean_k, scale_k, False)
         pull_sum += part * distance
         widen_sum += part * (1.0 - 1.3862943611198906 * distance * distance)
     written = split * tl.num_programs(1) + tl.program_id(1)

@@ -1,5 +1,6 @@
 """log q(z_S) of the aggregated posterior for blocks S of latents, and every split of the KL made from it."""
 
+import math
 from collections.abc import Callable, Sequence
 
 import torch
@@ -43,14 +44,16 @@ def aggregate_with_bank(
     """
     batch, latents = z.shape[-2:]
     distinct = list(dict.fromkeys(tuple(sorted(block)) for block in blocks))
-    count = torch.isfinite(bank[latents]).sum().to(z.dtype)
+    count = (bank[latents] < math.inf).sum().to(z.dtype)
     fresh = -torch.where(count > 0, size, batch).to(z.dtype).log()
     others = torch.log((size - batch) / (size * count.clamp(min=1)))
     columns = _by_kernel if available(z) else _by_ratios
     inside = columns(q, z, distinct, torch.zeros(batch, batch, dtype=z.dtype, device=z.device))
-    outside = bank_log_sums(z, q.log_prob_blocks(z, distinct), bank, distinct)
+    drawn_from = DiagonalNormal(q.mean.detach(), q.log_variance.detach())
+    outside = bank_log_sums(z, drawn_from.log_prob_each(z.detach()), bank, distinct)
     logs = torch.logaddexp(torch.stack([inside[block] for block in distinct], -1) + fresh, outside + others)
-    return torch.stack([logs[..., distinct.index(tuple(sorted(block)))] for block in blocks], -1)
+    asked = [distinct.index(tuple(sorted(block))) for block in blocks]
+    return logs if asked == list(range(len(distinct))) else torch.stack([logs[..., b] for b in asked], -1)
 
 
 def decompose(

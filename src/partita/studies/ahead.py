@@ -1,8 +1,8 @@
 """What the compiler has to make for the ensembles of a study, made by as many processes at once.
 
 Compiling is Python's work: one structure after the other, and the GPU waits. So the first time that several of them are
-trained, each is compiled in a process of its own, which leaves what it made in the compiler's cache, and a mark beside
-it. This module is what such a process runs.
+trained, each is compiled in a process of its own, the first of them in the one that trains. What they make stays in the
+compiler's cache, with a mark beside it. This module is what such a process runs.
 """
 
 import hashlib
@@ -13,10 +13,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from partita.recipes import Recipe
@@ -49,8 +51,8 @@ class Order:
     def carry_out(self, device: torch.device) -> None:
         """Compiles what training compiles, by taking a step on nothing."""
         recipe = self.recipe
-        both_halves = recipe.restarts > 1 and recipe.grouped is None and recipe.warm is not None
-        for phase in (recipe.warm, recipe) if both_halves else (recipe,):
+        first_half = [] if recipe.warm is None or recipe.restarts == 1 else [recipe.warm]
+        for phase in (*first_half, recipe):
             ensemble = self._ensemble(phase, device)
             index, noise, values = ensemble.draws.index(0, 1), ensemble.draws.noise(0, 1), ensemble.values(0, 1)
             ensemble.take_step(index[0], noise[0], values[0])
@@ -59,17 +61,16 @@ class Order:
         mark.touch()
 
     def _ensemble(self, recipe: Recipe, device: torch.device) -> Ensemble:
-        house, batch_size = recipe.architecture, self.run["batch_size"]
-        nothing = torch.zeros(1, *house.shape, device=device).expand(self.size, *house.shape)
-        labels = {"u": torch.full((self.size, house.labels), 0.5), "labelled": torch.ones(self.size)}
+        house = recipe.architecture
         return Ensemble(
             [recipe] * self.models,
             range(self.models),
-            nothing,
-            batch_size=batch_size,
+            torch.zeros(1, *house.shape, device=device).expand(self.size, *house.shape),
+            u=np.full((self.size, house.labels), 0.5) if house.labels else None,
+            labelled=np.ones(self.size) if house.labels else None,
+            batch_size=self.run["batch_size"],
             device=device,
             compiled=True,
-            **(labels if house.labels else {}),
         )
 
 
@@ -78,7 +79,7 @@ def compile_ahead(
 ) -> None:
     """Fills the compiler's cache for ensembles of these runs on `size` rows; one alone compiles as well by itself.
 
-    Nothing depends on it but time: where a process fails, its ensemble is compiled when it is its turn.
+    Nothing depends on it but time: what cannot be compiled now is compiled when it is its turn.
     """
     worth = [runs for runs in companies if runs[0].recipe.players and worth_compiling(runs[0].steps, device)]
     orders = [Order(runs[0].as_json(), len(runs) * runs[0].recipe.restarts, size) for runs in worth]
@@ -86,12 +87,18 @@ def compile_ahead(
     if len(new) < 2:
         return
     log.info("compiling %d structures for the first time, each in a process of its own", len(new))
-    helpers = [_started(order, device) for order in new]
-    while any(helper.poll() is None for helper in helpers) and not stop():
-        time.sleep(0.05)
-    for helper in helpers:
-        helper.kill()  # where it has ended, nothing happens
-        helper.wait()
+    begun = time.perf_counter()
+    helpers = [_started(order, device) for order in new[1:]]
+    try:
+        with suppress(RuntimeError):  # memory, or the compiler
+            new[0].carry_out(device)
+        while any(helper.poll() is None for helper in helpers) and not stop():
+            time.sleep(0.05)
+    finally:
+        for helper in helpers:
+            helper.kill()  # where it has ended, nothing happens
+            helper.wait()
+    log.info("compiled in %.0f s", time.perf_counter() - begun)
 
 
 def _started(order: Order, device: torch.device) -> subprocess.Popen:
