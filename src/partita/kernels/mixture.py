@@ -21,6 +21,8 @@ AFFORDABLE = {"cpu": 2e11, "cuda": 2e10}
 # promised for all queries.
 TOLERANCE = {torch.float32: 5e-6, torch.float64: 1e-9}
 PROBE = 64
+# Pairs whose sum, on an accelerator, is done before a probe could say how to do it faster.
+QUICK_PAIRS = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,8 @@ def choose(
     sums = implementation(s, kind)
     if dtype is not None and form is not None:
         return dtype, form, sums
-    if kind == torch.float64 and not streaming.split_blocks(s.to(kind), blocks)[1]:
+    quick = s.z.device.type != "cpu" and s.z.shape[1] * s.mean.shape[1] <= QUICK_PAIRS
+    if kind == torch.float64 and (quick or not streaming.split_blocks(s.to(kind), blocks)[1]):
         return kind, "dense", sums
     rows = torch.linspace(0, s.z.shape[1] - 1, min(PROBE, s.z.shape[1]), device=s.z.device).long()
     probe, probe_own = s.rows(rows), None if own is None else own[rows]
