@@ -167,7 +167,7 @@ def draw_groups(recording: Recording, pairs: list, path: Path) -> None:
     figure, rows = plt.subplots(
         len(pairs),
         size + 1,
-        figsize=(2.6 + 1.6 * size + 2, 1.55 * len(pairs)),
+        figsize=(2.6 + 1.6 * size + 2, 1.55 * len(pairs) + 0.7),
         layout="constrained",
         gridspec_kw=layout,
     )
@@ -183,6 +183,8 @@ def draw_groups(recording: Recording, pairs: list, path: Path) -> None:
         row[-1].spines[["top", "right"]].set_visible(False)
         row[-1].axhline(0, color=GREY, linewidth=0.5)
     rows[-1][-1].set_xlabel("frame")
+    bar = figure.colorbar(rows[-1][0].images[0], ax=rows[:, :size], location="bottom", shrink=0.6, aspect=30, pad=0.01)
+    bar.set_label("map, in its standard deviations")
     rows[0][0].set_title("maps", loc="left", fontsize=10)
     rows[0][-1].set_title("time courses (standard deviations of the recording)", loc="left", fontsize=10)
     _save(figure, path)
