@@ -173,3 +173,11 @@ def test_codes_of_the_wrong_width_are_refused(fitted):
 def test_huge_values_end_in_words_not_in_nan(x):
     with pytest.raises(ValueError, match="no longer finite|too large"):
         Disentangler("vae", latents=2, steps=200, network="linear", likelihood="gaussian:1e-30").fit(x * 1e18)
+
+
+def test_a_full_covariance_is_fitted_without_restarts(x):
+    options = {"latents": 4, "groups": (2, 2), "steps": 10, "network": "linear"}
+    model = Disentangler(options={"posterior": "full"}, **options).fit(x)
+    assert np.isfinite(model.transform(x)).all()
+    with pytest.raises(ValueError, match="needs restarts=1"):
+        Disentangler(options={"posterior": "full", "restarts": 2}, **options).fit(x)

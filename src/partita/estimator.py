@@ -40,7 +40,7 @@ class Disentangler(TransformerMixin, BaseEstimator):
         "auto" lets pdisvae find them half-way through training; `groups_` has them.
     options : the method's own keywords, such as `{"beta": 4.0, "by": "importance"}`. Unless given here, `restarts` is
         8: PDisVAE with groups trains eight models at once and keeps the best, since one alone rarely separates them.
-        With groups="auto" it is 1.
+        With groups="auto" or posterior="full" it is 1.
     network : "linear", "mlp", "burgess", "idvae", or "auto": convolutions for images of 32 or 64 pixels, else "mlp".
     likelihood : "bernoulli", "gaussian", "gaussian:features", "gaussian:0.25", or "auto": Bernoulli for images in
         [0, 1], else a Gaussian with one learned variance.
@@ -220,7 +220,8 @@ class Disentangler(TransformerMixin, BaseEstimator):
         elif self.groups is not None:
             raise ValueError(f"{self.method} has no groups; use pdisvae or hfvae, or groups=None")
         if "restarts" in known:
-            options.setdefault("restarts", 1 if isinstance(self.groups, str) else RESTARTS)
+            alone = isinstance(self.groups, str) or options.get("posterior") == "full"
+            options.setdefault("restarts", 1 if alone else RESTARTS)
         return build(
             self.method, **options, latents=self.latents, network=network, likelihood=likelihood, shape=shape,
             labels=0 if self.label_scale_ is None else len(self.label_scale_.offset),

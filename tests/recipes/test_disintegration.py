@@ -73,6 +73,8 @@ def test_any_trained_method_takes_it(name):
 def test_methods_in_closed_form_and_odd_weights_say_so():
     with pytest.raises(ValueError, match="closed form"):
         build("pca", disintegration=1.0, shape=(4,))
+    with pytest.raises(ValueError, match="dreams"):
+        build("infogan", disintegration=1.0, shape=(1, 28, 28), network="infogan")
     with pytest.raises(ValueError, match="disintegration must be"):
         build("vae", disintegration=-1.0, shape=(4,))
     assert build("pca", shape=(4,)).players == ()

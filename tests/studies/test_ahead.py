@@ -63,6 +63,25 @@ def test_a_helper_that_fails_leaves_no_mark_and_no_trace(folder, monkeypatch):
     assert not list(folder.glob("partita/*"))
 
 
+@needs_a_compiler
+def test_no_more_helpers_than_structures_or_cores(folder, monkeypatch):
+    started = []
+    monkeypatch.setattr(Order, "carry_out", lambda *_: None)
+    monkeypatch.setattr(ahead, "_started", lambda order, _: started.append(order) or subprocess.Popen(["true"]))
+    monkeypatch.setattr(os, "cpu_count", lambda: 3)
+    compile_ahead(companies(*["vae"] * 5, "pdisvae"), 300, CPU, lambda: False)
+    assert [order.run["method"] for order in started] == ["pdisvae"]
+    started.clear()
+    compile_ahead(companies("vae", "beta_tcvae", "pdisvae", "dip_vae_i", "ica_vae"), 300, CPU, lambda: False)
+    assert len(started) == 2
+
+
+@needs_a_compiler
+def test_a_machine_that_starts_no_process_trains_all_the_same(folder, monkeypatch):
+    monkeypatch.setattr(ahead, "_started", lambda *_: (_ for _ in ()).throw(OSError("no more processes")))
+    compile_ahead(companies("vae", "pdisvae"), 300, CPU, lambda: False)
+
+
 def test_one_structure_alone_needs_no_helper(folder, monkeypatch):
     monkeypatch.setattr(ahead, "_started", lambda *_: pytest.fail("a helper was started"))
     compile_ahead(companies("pdisvae"), 300, CPU, lambda: False)

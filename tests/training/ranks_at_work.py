@@ -57,7 +57,7 @@ def ensemble(recipes, seeds, ranks: Ranks = ALONE, batch_size: int = BATCH) -> E
 def gradients(runs: Ensemble, ranks: Ranks) -> dict[str, torch.Tensor]:
     """Of every player's loss at the start, in float64."""
     index, noise, values = runs.draws.index(0, 1)[0], runs.draws.noise(0, 1)[0], runs.values(0, 1)[0]
-    rows = runs._observe(index, index[:, ranks.rows(BATCH)])
+    rows = runs._observe(index, index[:, ranks.rows(BATCH)]) | runs._others(index)
     for module in runs.modules.values():
         module.double()
     parameters = {name: p.detach().double().requires_grad_() for name, p in runs.parameters.items()}

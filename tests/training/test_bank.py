@@ -113,7 +113,8 @@ def test_the_whole_graph_compiles():
     ensemble = runs([0, 1])[0]
     ensemble.advance(2)
     index, noise = ensemble.draws.index(2, 1)[0], ensemble.draws.noise(2, 1)[0]
-    arguments = (ensemble.parameters, ensemble._observe(index), noise, ensemble.values(2, 1)[0])
+    rows = ensemble._observe(index) | ensemble._others(index)
+    arguments = (ensemble.parameters, rows, noise, ensemble.values(2, 1)[0])
     traced = torch.compile(ensemble._batched(0), fullgraph=True, dynamic=False, backend="aot_eager")
     torch.testing.assert_close(traced(*arguments)[0], ensemble._batched(0)(*arguments)[0])
 
@@ -130,3 +131,22 @@ def test_odd_banks_are_refused(by):
 def test_a_bank_is_of_diagonal_posteriors():
     with pytest.raises(ValueError, match="diagonal"):
         RECIPES["pdisvae"](by="bank", posterior="full", shape=(4,))
+
+
+def test_networks_that_normalise_by_the_batch_have_a_bank_too():
+    x = np.random.default_rng(0).random((20, 1, 28, 28), dtype=np.float32)
+    house = {"shape": (1, 28, 28), "latents": 3, "network": "infogan", "likelihood": "bernoulli"}
+    recipe = RECIPES["beta_tcvae"](by="bank:10", **house)
+    ensemble = Ensemble([recipe], [0], x, batch_size=8, device=CPU)
+    ensemble.advance(2)
+    before = ensemble.bank.kept.clone()
+    mean, _ = Model(recipe, ensemble.model(0)).posterior(x)
+    assert np.isfinite(mean).all()
+    assert torch.equal(ensemble.bank.kept, before)
+
+
+def test_an_estimator_is_named():
+    with pytest.raises(ValueError, match="name of an estimator"):
+        RECIPES["pdisvae"](by=None, shape=(4,))
+    with pytest.raises(ValueError, match="naive, bank"):
+        RECIPES["pdisvae"](by="banks", shape=(4,))

@@ -3,6 +3,9 @@ import subprocess
 import sys
 
 import pytest
+import torch
+
+from partita.training import device
 
 AFTER_THE_COMPILER = """
 import os
@@ -27,3 +30,22 @@ def test_compiled_code_is_kept_for_the_next_start_where_the_user_says_or_in_the_
     assert folder == used
     assert folder.startswith(str(tmp_path))
     assert folder.endswith("said" if said else "inductor")
+
+
+def test_bf16_is_refused_where_the_gpu_has_none(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: False)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "an old GPU")
+    with pytest.raises(ValueError, match="an old GPU has no bf16; use --precision float32"):
+        device.check_precision("bf16", torch.device("cuda"))
+    device.check_precision("float32", torch.device("cuda"))
+
+
+def test_what_cannot_be_compiled_runs_as_it_is_and_says_so(caplog):
+    def awkward(x):
+        print("a side effect that no graph holds")
+        return 2 * x
+
+    function = device.compiled(awkward)
+    assert function(torch.ones(())) == 2
+    assert function(torch.ones(())) == 2
+    assert len([m for m in caplog.messages if "cannot be compiled" in m]) == 1

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 import torch
 
-from partita.recipes import RECIPES
-from partita.training import Checkpoints, Interrupted, Model
+from partita.recipes import RECIPES, build
+from partita.training import Checkpoints, Ensemble, Interrupted, Model
 from partita.training.search import objective_on_data, regroup_latents, restart_seeds, train_models
 
 CPU = torch.device("cpu")
@@ -87,3 +87,49 @@ def test_single_latents_need_no_search():
     assert RECIPES["pdisvae"](restarts=8, **HOUSE).restarts == 1
     with pytest.raises(ValueError, match="restarts"):
         RECIPES["pdisvae"](restarts=0, **HOUSE)
+
+
+def test_restarts_of_correlated_posteriors_are_judged_by_their_joint_densities(make):
+    rho, groups = 0.9, ((0, 1), (2, 3), (4, 5))
+    recipe = RECIPES["pdisvae"](groups=(2, 2, 2), posterior="correlated", rho=rho, **HOUSE)
+    ensemble = make([recipe], [0])
+    ensemble.advance(20)
+    model, x = Model(recipe, ensemble.model(0)), ensemble.x.numpy()
+    recon, kl = model.bound(x)
+    with torch.no_grad():
+        q = model.encode(x)
+    sd = torch.exp(0.5 * q.log_variance).double()
+    covariance = (rho + (1 - rho) * torch.eye(6)).double() * sd.unsqueeze(-1) * sd.unsqueeze(-2)
+    noise = torch.randn(q.mean.shape, generator=torch.Generator().manual_seed(0))
+    z = q.sample(noise).detach().double()
+
+    def log_q(block):
+        block = list(block)
+        each = torch.distributions.MultivariateNormal(
+            q.mean.double()[:, block], covariance_matrix=covariance[:, block][:, :, block]
+        )
+        return torch.logsumexp(each.log_prob(z[:, None, block]), 1) - np.log(len(z))
+
+    pc = float((log_q(range(6)) - sum(log_q(group) for group in groups)).mean())
+    expected = float((recon + kl).mean()) + 4.0 * pc
+    assert objective_on_data(ensemble, 0, 4.0) == pytest.approx(expected, abs=1e-3)
+
+
+def test_a_full_covariance_is_not_reordered():
+    with pytest.raises(ValueError, match="needs restarts=1"):
+        RECIPES["pdisvae"](groups=(2, 2, 2), restarts=2, posterior="full", **HOUSE)
+
+
+def test_a_penalty_on_disintegration_is_part_of_what_restarts_are_judged_by(data):
+    house = {"groups": (2, 2, 2), **HOUSE}
+    plain, penalised = build("pdisvae", **house), build("pdisvae", disintegration=7.0, labels=1, **house)
+    u, labelled = data.truth[:, :1].astype(np.float32), np.arange(len(data.x)) % 2 == 0
+
+    def runs(recipe, **labels):
+        return Ensemble([recipe], [0], data.x, batch_size=50, device=CPU, **labels)
+
+    alone, judged = runs(plain), runs(penalised, u=u, labelled=labelled)
+    mean, _ = Model(penalised, judged.model(0)).posterior(data.x)
+    links = [np.corrcoef(mean[labelled, k], u[labelled, 0])[0, 1] ** 2 for k in range(6)]
+    expected = objective_on_data(alone, 0, 4.0) + 7.0 * (sum(links) - max(links))
+    assert objective_on_data(judged, 0, 4.0) == pytest.approx(expected, rel=1e-5)

@@ -55,6 +55,8 @@ def _explained(error: Exception) -> tuple[str, int]:
         return f"{error.filename or 'file'}: {error.strerror}", 2
     if isinstance(error, ValueError | OSError):
         return str(error), 2
+    if isinstance(error, MemoryError) or "can't allocate memory" in str(error):  # PyTorch says it by a RuntimeError
+        return "this computer's memory is too small for it: use a smaller batch, network or data set", 2
     raise error
 
 

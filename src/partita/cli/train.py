@@ -46,6 +46,7 @@ def train(
     from partita.data import load
     from partita.studies import Store, plan
     from partita.studies import train as train_runs
+    from partita.studies.plan import takes_groups
     from partita.training.device import choose_device
     from partita.training.ranks import joined
 
@@ -53,6 +54,8 @@ def train(
     if samples is not None:
         options["samples"] = samples
     dataset = with_labels(load(where, **options), labels, labelled)
+    if groups not in (None, "auto") and not any(map(takes_groups, method.split(","))):
+        raise ValueError(f"{method} has no groups: leave --groups out, or use pdisvae or hfvae")
     runs = []
     for name in method.split(","):
         runs += plan(

@@ -78,7 +78,7 @@ def choose(
     sums = implementation(s, kind)
     if dtype is not None and form is not None:
         return dtype, form, sums
-    quick = s.z.device.type != "cpu" and s.z.shape[1] * s.mean.shape[1] <= QUICK_PAIRS
+    quick = form is None and s.z.device.type != "cpu" and s.z.shape[1] * s.mean.shape[1] <= QUICK_PAIRS
     if kind == torch.float64 and (quick or not streaming.split_blocks(s.to(kind), blocks)[1]):
         return kind, "dense", sums
     rows = torch.linspace(0, s.z.shape[1] - 1, min(PROBE, s.z.shape[1]), device=s.z.device).long()

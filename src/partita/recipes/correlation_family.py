@@ -13,7 +13,7 @@ from dataclasses import replace
 from partita.distributions import as_groups
 from partita.measures.elbo import kl, reconstruction
 from partita.measures.parts import Parts
-from partita.measures.weights import check_weights
+from partita.measures.weights import WEIGHTS, check_weights
 from partita.recipes.recipe import Ramp, Recipe, nonnegative, one_player, value_at, whole
 
 # Posteriors of other points a step: eight batches' worth.
@@ -109,6 +109,10 @@ def pdisvae(
     recipe = _annealed(_parts({"pc": beta}, partition, by, latents, architecture), anneal)
     if restarts == 1 or all(len(group) == 1 for group in partition):
         return recipe
+    if architecture.get("posterior") == "full":
+        raise ValueError(
+            'posterior="full" needs restarts=1: its triangular factor cannot follow latents into another order'
+        )
     alone = _annealed(_parts({"pc": beta}, as_groups(None, latents), by, latents, architecture), anneal)
     return replace(recipe, restarts=restarts, warm=alone)
 
@@ -167,8 +171,12 @@ def _annealed(recipe: Recipe, steps: int) -> Recipe:
 
 def _estimator(by: str, architecture: dict) -> tuple[str, int]:
     """The name of the estimator, and how many posteriors of a bank it takes: "bank" or "bank:4096"."""
+    if not isinstance(by, str):
+        raise ValueError(f"by must be the name of an estimator, got {by!r}")
     name, _, count = by.partition(":")
     if name != "bank":
+        if by not in WEIGHTS:
+            raise ValueError(f"unknown estimator {by!r}: choose from {', '.join(WEIGHTS)}, bank")
         check_weights(by, 2, 2)
         return by, 0
     if architecture.get("posterior", "diagonal") != "diagonal":

@@ -74,7 +74,7 @@ def ivae(
         X_PART, {"recon": 1, "conditional_kl": beta}, (prior_width, prior_depth), latents, architecture
     )
     model = recipe.players[0]
-    model = replace(model, owns=("encoder", "decoder", "prior"), measures=(*X_PART, prior_kl))
+    model = replace(model, owns=("encoder", "decoder", "prior"), measures=(*model.measures, prior_kl))
     return replace(recipe, players=(model, _at_rate_of(model, PREDICTION)))
 
 
@@ -159,7 +159,7 @@ def ss_idvae(
     recipe = _idvae(beta, u_decoder_var, (prior_width, prior_depth), latents, architecture)
     model, prior = recipe.players
     # The labels' own bound is a function of drawn labels, so the predictor must see it; encoder and decoder do not.
-    model = replace(model, measures=X_PART + U_PART, weights={**model.weights, **U_WEIGHTS})
+    model = replace(model, measures=(*model.measures, *U_PART), weights={**model.weights, **U_WEIGHTS})
     return _semi_supervised(recipe, model, (prior,), alpha)
 
 

@@ -132,12 +132,14 @@ def one_player(
 
 def with_disintegration(recipe: Recipe, weight: Value) -> Recipe:
     """The recipe whose first player also minimises `weight` times `measures.labels.disintegration`, from the rows that
-    have labels: a factor is to live in one latent. Any method takes it that has a player."""
+    have labels: a factor is to live in one latent. Any method takes it that learns from codes of data."""
     nonnegative(disintegration=weight)
     if isinstance(weight, Real) and weight == 0:
         return recipe
     if not recipe.players:
         raise ValueError("disintegration is a penalty on training, and this method is solved in closed form")
+    if isinstance(recipe.trace, Dream):
+        raise ValueError("disintegration needs codes of labelled rows, and this method learns from what it dreams")
     model, *others = recipe.players
     weights = {**model.weights, "disintegration": weight}
     model = replace(model, measures=(*model.measures, disintegration), weights=weights)

@@ -8,12 +8,12 @@ compiler's cache, with a mark beside it. This module is what such a process runs
 import hashlib
 import json
 import logging
+import os
 import re
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -21,12 +21,16 @@ from typing import Any
 import numpy as np
 import torch
 
+from partita import __version__
 from partita.recipes import Recipe
 from partita.studies.run import Run
 from partita.training import Ensemble
 from partita.training.device import choose_device, compiler_folder, worth_compiling
 
 log = logging.getLogger("partita.compiler")
+
+# Processes, each with the GPU's libraries in memory; and seconds after which they are left to themselves no longer.
+MOST_AT_ONCE, LONGEST_WAIT = 8, 300.0
 
 
 @dataclass(frozen=True)
@@ -45,7 +49,7 @@ class Order:
         """Exists once the order was carried out, by this version of torch for this kind of device."""
         kind = torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"
         structure = re.sub(r" at 0x[0-9a-f]+", "", repr(self.recipe.structure))
-        what = [structure, self.models, self.run["batch_size"], self.size, torch.__version__, kind]
+        what = [structure, self.models, self.run["batch_size"], self.size, torch.__version__, __version__, kind]
         return compiler_folder() / "partita" / hashlib.blake2b(repr(what).encode(), digest_size=12).hexdigest()
 
     def carry_out(self, device: torch.device) -> None:
@@ -83,17 +87,22 @@ def compile_ahead(
     """
     worth = [runs for runs in companies if runs[0].recipe.players and worth_compiling(runs[0].steps, device)]
     orders = [Order(runs[0].as_json(), len(runs) * runs[0].recipe.restarts, size) for runs in worth]
-    new = [order for order in orders if not order.mark(device).exists()]
+    new = list({mark: order for order in orders if not (mark := order.mark(device)).exists()}.values())
+    new = new[: min(MOST_AT_ONCE, os.cpu_count() or 1)]
     if len(new) < 2:
         return
     log.info("compiling %d structures for the first time, each in a process of its own", len(new))
     begun = time.perf_counter()
-    helpers = [_started(order, device) for order in new[1:]]
+    helpers: list[subprocess.Popen] = []
     try:
-        with suppress(RuntimeError):  # memory, or the compiler
-            new[0].carry_out(device)
+        helpers += [_started(order, device) for order in new[1:]]
+        new[0].carry_out(device)
         while any(helper.poll() is None for helper in helpers) and not stop():
+            if time.perf_counter() - begun > LONGEST_WAIT:
+                break
             time.sleep(0.05)
+    except Exception as error:  # memory, the compiler, a machine that starts no more processes
+        log.debug("not compiled ahead: %s", error)
     finally:
         for helper in helpers:
             helper.kill()  # where it has ended, nothing happens

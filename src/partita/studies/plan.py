@@ -61,7 +61,7 @@ def plan(
         for name in options or {}:
             check_option(method, name)
         own: dict[str, Any] = {"latents": latents or keywords(method_named(method))["latents"].default}
-        if "groups" in keywords(method_named(method)) and groups is not None:
+        if takes_groups(method) and groups is not None:
             own["groups"] = groups if isinstance(groups, str) else list(groups)
         elif isinstance(groups, str):
             raise ValueError(f"{method} has no groups to find: groups={groups} is for pdisvae")
@@ -108,4 +108,11 @@ def ensembles(runs: Sequence[Run], at_once: Callable[[Run], int], shares: int = 
 
 
 def _size_of(groups: Sequence) -> int:
-    return sum(size if isinstance(size, int) else len(size) for size in groups)
+    try:
+        return sum(size if isinstance(size, int) else len(size) for size in groups)
+    except TypeError:
+        raise ValueError(f"groups must be sizes such as 2,2,2 or lists of indices, got {groups!r}") from None
+
+
+def takes_groups(method: str) -> bool:
+    return "groups" in keywords(method_named(method))

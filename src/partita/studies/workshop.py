@@ -54,9 +54,10 @@ class Workshop:
             return
         except torch.OutOfMemoryError:
             if len(runs) == 1 or self.ranks.size > 1:
+                whom = runs[0].id if len(runs) == 1 else f"{len(runs)} runs like {runs[0].id} at once"
                 raise ValueError(
-                    f"the memory of {self.device} is too small for {runs[0].id}, even by itself: use a smaller batch "
-                    "or network, or another device"
+                    f"the memory of {self.device} is too small for {whom}: use a smaller batch or network, fewer "
+                    "restarts, or another device"
                 ) from None
         gc.collect()  # the ensemble that did not fit
         if self.device.type == "cuda":

@@ -1,7 +1,9 @@
 """Where to compute, and whether to compile for it."""
 
+import logging
 import os
 import shutil
+from collections.abc import Callable
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -10,7 +12,9 @@ import torch
 
 from partita.data.fetch import cache_folder
 
-# Compiling takes about a minute and then saves half of each step or more.
+log = logging.getLogger("partita")
+
+# Compiling takes tens of seconds and then saves half of each step or more.
 STEPS_WORTH_COMPILING = 20000
 # All ensembles are one piece of code to the compiler; it gives up after 8 versions of one unless told otherwise.
 MOST_COMPILED = 1 << 20
@@ -19,7 +23,8 @@ COMPILED_HERE = os.environ.get("TORCHINDUCTOR_CACHE_DIR")
 
 
 def choose_device(name: str = "auto") -> torch.device:
-    """The device of this name; "auto" is a GPU where there is one. ValueError when it is not there."""
+    """The device of this name, made the current one; "auto" is a GPU where there is one. ValueError when it is not
+    there."""
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
@@ -33,6 +38,7 @@ def choose_device(name: str = "auto") -> torch.device:
             raise ValueError("device 'cuda' was asked for, but PyTorch sees no GPU here; use --device cpu")
         if (device.index or 0) >= torch.cuda.device_count():
             raise ValueError(f"device {name!r} was asked for, but there are {torch.cuda.device_count()} GPUs")
+        torch.cuda.set_device(device)  # graphs and kernels of our own run on the current one
     return device
 
 
@@ -56,6 +62,28 @@ def prepare_compiler() -> None:
     import torch._dynamo
 
     torch._dynamo.config.recompile_limit = torch._dynamo.config.accumulated_recompile_limit = MOST_COMPILED
+
+
+def compiled(function: Callable) -> Callable:
+    """`function` by the compiler; where that fails, as it is, with a note."""
+    prepare_compiler()
+    from torch._dynamo.exc import TorchDynamoException
+
+    chosen = [torch.compile(function, fullgraph=True, dynamic=False), function]
+
+    def either(*arguments):
+        try:
+            return chosen[0](*arguments)
+        except TorchDynamoException as error:
+            cause = getattr(error, "inner_exception", None)
+            if isinstance(cause, torch.OutOfMemoryError):
+                raise cause from None
+            reason = str(cause or error).strip().splitlines()[0]
+            log.warning("the step cannot be compiled here and runs as it is, slower: %s", reason)
+            del chosen[0]
+            return chosen[0](*arguments)
+
+    return either
 
 
 def compiler_folder() -> Path:

@@ -14,7 +14,8 @@ from torch.func import vmap
 from partita.recipes import Player, Recipe
 from partita.training.bank import Bank
 from partita.training.capture import Captured
-from partita.training.device import check_precision, prepare_compiler, reproducibly
+from partita.training.device import check_precision, reproducibly
+from partita.training.device import compiled as by_compiler
 from partita.training.disk import STEPS_AHEAD, OnDisk
 from partita.training.draws import Draws, seed_of
 from partita.training.finish import finished, needs_finishing, rows_to_look_at
@@ -100,7 +101,7 @@ class Ensemble:
 
     def take_step(self, index: Tensor, noise: Tensor, values: Tensor) -> None:
         """Each player in turn takes the gradient of its own objective with respect to its own parameters."""
-        rows = self._observe(index, index[:, self.ranks.rows(index.shape[1])])
+        rows = self._observe(index, index[:, self.ranks.rows(index.shape[1])]) | self._others(index)
         quantities: list[Tensor] = []
         for player, optimiser, loss in zip(self.recipe.players, self.optimisers, self.losses):
             owned = self.owned(player)
@@ -216,10 +217,7 @@ class Ensemble:
 
     def _loss(self, turn: int, compiled: bool):
         batched = self._batched(turn, self.ranks)
-        if not compiled:
-            return batched
-        prepare_compiler()
-        return torch.compile(batched, fullgraph=True, dynamic=False)
+        return by_compiler(batched) if compiled else batched
 
     def _batched(self, turn: int, ranks: Ranks = ALONE):
         return vmap(partial(objective, self.recipe, turn, self.modules, len(self.x), ranks=ranks))
@@ -228,9 +226,11 @@ class Ensemble:
         """What is known of the rows `index`; x where there are ranks that share them, of the rows `own`."""
         x = self.x[index if own is None else own].to(torch.float32)
         rows = {"x": x if self.x_scale == 1.0 else x * self.x_scale}
-        if self.bank is not None:
-            rows["bank"] = self.bank.others(index)
         return rows | {name: values[index] for name, values in self.labels.items()}
+
+    def _others(self, index: Tensor) -> dict[str, Tensor]:
+        """What is remembered of rows outside the batches `index`, where the method asks for it."""
+        return {} if self.bank is None else {"bank": self.bank.others(index)}
 
     def _posteriors(self, rows: dict[str, Tensor]) -> Tensor:
         """(E, M, 2K): means and log-variances of q(z|x) by the networks as they are."""
@@ -248,7 +248,8 @@ class Ensemble:
         index = torch.zeros(len(self.seeds), 2, dtype=torch.long, device=self.device)
         noise = torch.zeros(len(self.seeds), 2, self.draws.columns, device=self.device)
         with torch.no_grad():
-            arguments = (self.parameters, self._observe(index), noise, self._values(range(1))[0])
+            rows = self._observe(index) | self._others(index)
+            arguments = (self.parameters, rows, noise, self._values(range(1))[0])
             turns = range(len(self.recipe.players))
             return [name for turn in turns for name in self._batched(turn)(*arguments)[1]]
 

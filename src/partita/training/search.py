@@ -17,6 +17,8 @@ from torch import Tensor
 
 from partita.distributions import Groups
 from partita.kernels.mixture import log_mixture
+from partita.measures.aggregate import decompose
+from partita.measures.labels import disintegration_of
 from partita.measures.regrouping import regroup
 from partita.recipes import Recipe
 from partita.recipes.recipe import value_at
@@ -26,11 +28,14 @@ from partita.training.ensemble import Ensemble
 from partita.training.finding import Discover, Found, check_rows, find_groups
 from partita.training.fit import fit_in_strides
 from partita.training.history import History
-from partita.training.latents import Turn, model_of, posterior_of, some_rows, turn_latents
+from partita.training.latents import Turn, model_of, posterior_of, rows_looked_at, some_rows, turn_latents
+from partita.training.model import Model
 from partita.training.strides import Strides, to_the_end
 
 log = logging.getLogger("partita")
 
+# Rows whose joint densities are held for every pair of them.
+ROWS_OF_PAIRS = 1000
 # Builds an ensemble of these recipes and seeds.
 Make = Callable[[list[Recipe], list[int]], Ensemble]
 
@@ -126,16 +131,34 @@ def regroup_latents(warm: Ensemble, onward: Ensemble) -> None:
 
 
 def objective_on_data(ensemble: Ensemble, position: int, beta: float) -> float:
-    """recon + KL + beta * PC with the exact PC of at most 2000 rows: what the restarts are judged by."""
+    """recon + KL + beta * PC with the exact PC of at most 2000 rows, and the disintegration of those with labels where
+    that is penalised: what the restarts are judged by."""
     model, x = model_of(ensemble, position), some_rows(ensemble)
     recon, kl = model.bound(x)
+    value = float((recon + kl).mean()) + beta * _exact_pc(model, x, ensemble)
+    weight = ensemble.recipes[position].players[0].weights.get("disintegration", 0.0)
+    if weight:
+        rows, mean = rows_looked_at(ensemble), torch.as_tensor(model.posterior(x)[0], device=ensemble.device)
+        u = ensemble.labels["u"][rows]
+        shown = ensemble.labels["labelled"][rows] if "labelled" in ensemble.labels else torch.ones_like(u[:, 0])
+        value += value_at(weight, sys.maxsize) * float(disintegration_of(mean, u, shown))
+    return value if np.isfinite(value) else np.inf
+
+
+def _exact_pc(model: Model, x: np.ndarray, ensemble: Ensemble) -> float:
+    """Of the mixture of these rows' posteriors; where latents are correlated given x, by their joint densities, which
+    are held for all pairs, hence of fewer rows."""
+    groups, latents = ensemble.recipe.groups, ensemble.recipe.architecture.latents
+    if ensemble.recipe.architecture.posterior != "diagonal":
+        with torch.no_grad():
+            q = model.encode(x[:: -(-len(x) // ROWS_OF_PAIRS)])
+            noise = torch.randn(q.mean.shape, generator=torch.Generator().manual_seed(0)).to(q.mean)
+            found = decompose(q, q.sample(noise), groups, by="naive", size=len(noise), form="dense")
+            return float(found["pc"])
     z, mean, log_variance = posterior_of(model, x, ensemble.device)
     own = torch.arange(len(z), device=z.device)
-    blocks = [tuple(range(z.shape[1])), *ensemble.recipe.groups]
-    logs = log_mixture(z, mean, log_variance, blocks, own=own)
-    pc = float((logs[:, 0] - logs[:, 1:].sum(1)).mean())
-    value = float((recon + kl).mean()) + beta * pc
-    return value if np.isfinite(value) else np.inf
+    logs = log_mixture(z, mean, log_variance, [tuple(range(latents)), *groups], own=own)
+    return float((logs[:, 0] - logs[:, 1:].sum(1)).mean())
 
 
 def best_restart(ensemble: Ensemble, positions: Sequence[int], beta: float) -> int:
