@@ -43,7 +43,8 @@ class Disentangler(TransformerMixin, BaseEstimator):
         With groups="auto" or posterior="full" it is 1.
     network : "linear", "mlp", "burgess", "idvae", or "auto": convolutions for images of 32 or 64 pixels, else "mlp".
     likelihood : "bernoulli", "gaussian", "gaussian:features", "gaussian:0.25", or "auto": Bernoulli for images in
-        [0, 1], else a Gaussian with one learned variance.
+        [0, 1], else a Gaussian with one learned variance. That variance shrinks where a large network explains the
+        noise, and with it the weight of KL and PC: if groups do not come apart, give the variance, or a linear network.
     steps, batch_size, learning_rate : of Adam.
     seed : the run is a function of the data and this number.
     device : "auto", "cpu" or "cuda".
