@@ -1,6 +1,7 @@
 """The command `partita`: thin files, and nothing heavy imported before a command needs it."""
 
 import logging
+import os
 import sys
 
 import typer
@@ -40,6 +41,11 @@ def main() -> None:
         _fail("interrupted", 130)
     except Exception as error:
         _fail(*_explained(error))
+    if int(os.environ.get("WORLD_SIZE") or 1) > 1:
+        # PyTorch's threads now and then abort one of several processes that ends the usual way, with all its work done
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status or 0)
     sys.exit(status or 0)
 
 
