@@ -49,3 +49,15 @@ def test_what_cannot_be_compiled_runs_as_it_is_and_says_so(caplog):
     assert function(torch.ones(())) == 2
     assert function(torch.ones(())) == 2
     assert len([m for m in caplog.messages if "cannot be compiled" in m]) == 1
+
+
+def test_a_gpu_by_number_becomes_the_current_one(monkeypatch):
+    current = []
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr(torch.cuda, "set_device", current.append)
+    assert device.choose_device("cuda") == torch.device("cuda")
+    assert device.choose_device("cuda:1") == torch.device("cuda:1")
+    assert current == [torch.device("cuda:1")]
+    with pytest.raises(ValueError, match="there are 2 GPUs"):
+        device.choose_device("cuda:2")

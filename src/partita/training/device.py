@@ -38,7 +38,8 @@ def choose_device(name: str = "auto") -> torch.device:
             raise ValueError("device 'cuda' was asked for, but PyTorch sees no GPU here; use --device cpu")
         if (device.index or 0) >= torch.cuda.device_count():
             raise ValueError(f"device {name!r} was asked for, but there are {torch.cuda.device_count()} GPUs")
-        torch.cuda.set_device(device)  # graphs and kernels of our own run on the current one
+        if device.index is not None:
+            torch.cuda.set_device(device)  # graphs and kernels of our own run on the current one
     return device
 
 
