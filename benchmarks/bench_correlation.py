@@ -163,13 +163,13 @@ def bank_by_tile(size: int = 737280, queries: int = 64) -> None:
         bank.TILES.update(before)
 
 
-def bank_in_training(size: int = 737280, ways: tuple[bool, ...] = (False, True)) -> None:
+def bank_in_training(size: int = 737280) -> None:
     """A whole step without a penalty, with beta-TCVAE's from the batch, and with the bank of all points."""
     x = torch.randn(size, 20, device="cuda")
     house = {"latents": LATENTS, "shape": (20,), "network": "mlp", "likelihood": "gaussian"}
     recipes = {"vae": RECIPES["vae"](**house)}
     recipes |= {by: RECIPES["beta_tcvae"](beta=6.0, by=by, **house) for by in ("importance", f"bank:{size}")}
-    for compiled in ways:
+    for compiled in (False, True):
         plain = 0.0
         for name, recipe in recipes.items():
             runs = Ensemble([recipe], [0], x, batch_size=64, device=x.device, compiled=compiled)

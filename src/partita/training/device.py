@@ -5,12 +5,12 @@ import os
 import shutil
 from collections.abc import Callable
 from contextlib import suppress
-from importlib.util import find_spec
 from pathlib import Path
 
 import torch
 
 from partita.data.fetch import cache_folder
+from partita.kernels.build import found_triton
 
 log = logging.getLogger("partita")
 
@@ -100,5 +100,5 @@ def worth_compiling(steps: int, device: torch.device) -> bool:
     if steps < STEPS_WORTH_COMPILING:
         return False
     if device.type == "cuda":
-        return find_spec("triton") is not None
+        return found_triton()
     return shutil.which(os.environ.get("CXX", "g++")) is not None

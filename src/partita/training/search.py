@@ -17,7 +17,6 @@ from torch import Tensor
 
 from partita.distributions import Groups
 from partita.kernels.mixture import log_mixture
-from partita.measures.aggregate import decompose
 from partita.measures.labels import disintegration_of
 from partita.measures.regrouping import regroup
 from partita.recipes import Recipe
@@ -150,11 +149,7 @@ def _exact_pc(model: Model, x: np.ndarray, ensemble: Ensemble) -> float:
     are held for all pairs, hence of fewer rows."""
     groups, latents = ensemble.recipe.groups, ensemble.recipe.architecture.latents
     if ensemble.recipe.architecture.posterior != "diagonal":
-        with torch.no_grad():
-            q = model.encode(x[:: -(-len(x) // ROWS_OF_PAIRS)])
-            noise = torch.randn(q.mean.shape, generator=torch.Generator().manual_seed(0)).to(q.mean)
-            found = decompose(q, q.sample(noise), groups, by="naive", size=len(noise), form="dense")
-            return float(found["pc"])
+        return float(model.joint_parts(x[:: -(-len(x) // ROWS_OF_PAIRS)], groups)["pc"])
     z, mean, log_variance = posterior_of(model, x, ensemble.device)
     own = torch.arange(len(z), device=z.device)
     logs = log_mixture(z, mean, log_variance, [tuple(range(latents)), *groups], own=own)
