@@ -42,9 +42,10 @@ class Disentangler(TransformerMixin, BaseEstimator):
         8: PDisVAE with groups trains eight models at once and keeps the best, since one alone rarely separates them.
         With groups="auto" or posterior="full" it is 1.
     network : "linear", "mlp", "burgess", "idvae", or "auto": convolutions for images of 32 or 64 pixels, else "mlp".
-    likelihood : "bernoulli", "gaussian", "gaussian:features", "gaussian:0.25", or "auto": Bernoulli for images in
-        [0, 1], else a Gaussian with one learned variance. That variance shrinks where a large network explains the
-        noise, and with it the weight of KL and PC: if groups do not come apart, give the variance, or a linear network.
+    likelihood : "bernoulli", "gaussian" (one learned variance), "gaussian:features" (one a feature), "gaussian:0.25",
+        or "auto": Bernoulli for images in [0, 1], for vectors a Gaussian with the variance that so many latents cannot
+        explain, estimated from rows held out, else one learned variance. A learned variance shrinks where a large
+        network remembers the noise, and with it the weight of KL and PC.
     steps, batch_size, learning_rate : of Adam.
     seed : the run is a function of the data and this number.
     device : "auto", "cpu" or "cuda".
@@ -200,9 +201,9 @@ class Disentangler(TransformerMixin, BaseEstimator):
                 f"unknown method {self.method!r}{nearest(self.method, RECIPES)}; choose from {', '.join(RECIPES)}"
             )
         network, why_network = choose_network(x.shape[1:]) if self.network == "auto" else (self.network, "as asked")
-        likelihood, why = (
-            choose_likelihood(x, self.x_scale_) if self.likelihood == "auto" else (self.likelihood, "as asked")
-        )
+        likelihood, why = self.likelihood, "as asked"
+        if likelihood == "auto":
+            likelihood, why = choose_likelihood(x, self.x_scale_, self.latents)
         self.network_, self.likelihood_ = network, likelihood
         if self.verbose:
             spread = np.asarray(x[:2000], np.float64).reshape(min(len(x), 2000), -1).std(0) * self.x_scale_

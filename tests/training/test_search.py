@@ -2,8 +2,13 @@ import numpy as np
 import pytest
 import torch
 
+from partita.data import load
+from partita.estimator import Disentangler
 from partita.recipes import RECIPES, build
+from partita.recipes.closed_form import independent_coordinates
+from partita.structure import align
 from partita.training import Checkpoints, Ensemble, Interrupted, Model
+from partita.training.latents import posterior_of
 from partita.training.search import objective_on_data, regroup_latents, restart_seeds, train_models
 
 CPU = torch.device("cpu")
@@ -44,6 +49,43 @@ def test_regrouping_renames_latents_and_changes_nothing_else(data, network, make
         moments = [e.optimisers[0].state[e.parameters[last]]["exp_avg"][position] for e in (warm, onward)]
         torch.testing.assert_close(moments[0][order + [6 + k for k in order]], moments[1])
     assert moved
+
+
+@pytest.mark.parametrize("network", ["linear", "mlp"])
+def test_every_second_restart_is_unmixed_and_decodes_as_before(data, network, make):
+    house = HOUSE | {"network": network, "hidden": (9,)}
+    single, grouped = RECIPES["pdisvae"](**house), RECIPES["pdisvae"](groups=(3, 2, 1), **house)
+    warm, onward = (make([recipe] * 4, [0, 1, 2, 3]) for recipe in (single, grouped))
+    warm.advance(60)
+    regroup_latents(warm, onward, restarts=2)
+    for position in range(4):
+        before, after = Model(single, warm.model(position)), Model(grouped, onward.model(position))
+        old, new = before.posterior(data.x)[0], after.posterior(data.x)[0]
+        np.testing.assert_allclose(after.decode(new), before.decode(old), atol=1e-4)
+        if position % 2:
+            drawn = posterior_of(before, data.x, CPU)[0].numpy()
+            centre, transform = independent_coordinates(drawn, position)
+            np.testing.assert_allclose(np.cov(((drawn - centre) @ transform).T), np.eye(6), atol=1e-6)
+            old = (old - centre) @ transform
+        order = [int(np.abs(old - new[:, [k]]).max(0).argmin()) for k in range(6)]
+        assert sorted(order) == list(range(6))
+        np.testing.assert_allclose(new, old[:, order], atol=1e-4)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_linear_models_find_the_groups_within_a_thousand_steps(seed):
+    dataset = load("groups", seed=seed)
+    model = Disentangler(groups=(2, 2, 2), network="linear", steps=1000, seed=seed, device="cpu").fit(dataset.x)
+    found = align(model.transform(dataset.x), dataset.truth, model.groups_, dataset.truth_groups)
+    assert found.r2 >= 0.95
+
+
+@pytest.mark.slow
+def test_the_defaults_of_the_estimator_find_the_groups():
+    dataset = load("groups", seed=1)
+    model = Disentangler(groups=(2, 2, 2), device="cpu").fit(dataset.x)
+    found = align(model.transform(dataset.x), dataset.truth, model.groups_, dataset.truth_groups)
+    assert found.r2 >= 0.95
 
 
 def watched_training(recipe, make):

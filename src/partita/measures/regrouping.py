@@ -4,6 +4,7 @@ For group sizes given, PC = TC - sum_g TC(z_g), and TC does not depend on the pa
 PC is the one whose groups hold the most total correlation inside.
 """
 
+import math
 import random
 from collections.abc import Callable, Iterator, Sequence
 from math import factorial, prod
@@ -52,6 +53,12 @@ def regroup(z: Tensor, mean: Tensor, log_variance: Tensor, sizes: Sequence[int])
         return max(candidates, key=value)
     ends = [_exchange(start, value) for start in _starts(latents, sizes)]
     return max(ends, key=value)
+
+
+def regroup_codes(codes: Tensor, sizes: Sequence[int]) -> Groups:
+    """The same of codes without posteriors: of unit variance, each gets a kernel of one width."""
+    y = codes / codes.std(0)
+    return regroup(y, y, torch.full_like(y, 2 * math.log(KERNEL_WIDTH)), sizes)
 
 
 def _count(sizes: Sequence[int]) -> int:

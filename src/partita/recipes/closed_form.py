@@ -90,29 +90,38 @@ def solve_ica(networks: Networks, x: Tensor, seed: int) -> None:
 
 
 def untangle_codes(networks: Networks, x: Tensor, seed: int) -> None:
-    """Codes h become s = R L^(-1/2) U^T (h - mean), and the decoder takes them back."""
+    """Codes h become independent s = T^T (h - centre), and the decoder takes them back."""
     last, first = _layers(networks)
     latents = first.in_features
     codes = np.concatenate([_double(networks["encoder"](rows).mean) for rows in x.split(ROWS_AT_ONCE)])
-    mean = codes.mean(0)
-    variance, vectors = np.linalg.eigh(np.cov(codes.T).reshape(latents, latents))
-    variance = np.maximum(variance[::-1], 1e-8 * variance.max() + 1e-30)
-    axes = vectors[:, ::-1].T
-    alive = variance > 1e-6 * variance[0]
-    rotation = np.eye(latents)
-    whiten = axes / np.sqrt(variance)[:, None]
-    rotation[np.ix_(alive, alive)] = unmixing((codes - mean) @ whiten[alive].T, seed)
-    into, back = rotation @ whiten, axes.T * np.sqrt(variance) @ rotation.T
+    centre, transform = independent_coordinates(codes, seed)
     weight, bias = (_double(p) for p in (last.weight, last.bias))
-    _put(last.weight[:latents], into @ weight[:latents])
-    _put(last.bias[:latents], into @ (bias[:latents] - mean))
+    _put(last.weight[:latents], transform.T @ weight[:latents])
+    _put(last.bias[:latents], transform.T @ (bias[:latents] - centre))
     weight, bias = (_double(p) for p in (first.weight, first.bias))
-    _put(first.weight, weight @ back)
-    _put(first.bias, bias + weight @ mean)
+    _put(first.weight, weight @ np.linalg.inv(transform).T)
+    _put(first.bias, bias + weight @ centre)
     set_widths(networks, x)
 
 
-def unmixing(white: np.ndarray, seed: int) -> np.ndarray:
+def independent_coordinates(
+    codes: np.ndarray, seed: int, doubts: int = logging.WARNING
+) -> tuple[np.ndarray, np.ndarray]:
+    """A centre and a matrix (K, K): (codes - centre) @ matrix are independent, of unit variance, by linear ICA.
+
+    Directions in which the codes hardly vary are left as they are. `doubts` is the level at which they are logged.
+    """
+    centre, latents = codes.mean(0), codes.shape[1]
+    variance, vectors = np.linalg.eigh(np.cov(codes.T).reshape(latents, latents))
+    variance = np.maximum(variance[::-1], 1e-8 * variance.max() + 1e-30)
+    whiten = vectors[:, ::-1] / np.sqrt(variance)
+    alive = variance > 1e-6 * variance[0]
+    rotation = np.eye(latents)
+    rotation[np.ix_(alive, alive)] = unmixing((codes - centre) @ whiten[:, alive], seed, doubts).T
+    return centre, whiten @ rotation
+
+
+def unmixing(white: np.ndarray, seed: int, doubts: int = logging.WARNING) -> np.ndarray:
     """The rotation that makes white data (n, K) independent, by FastICA."""
     from sklearn.decomposition import FastICA
     from sklearn.exceptions import ConvergenceWarning
@@ -125,7 +134,7 @@ def unmixing(white: np.ndarray, seed: int) -> np.ndarray:
         warnings.simplefilter("always", ConvergenceWarning)
         solver.fit(white)
     if any(issubclass(w.category, ConvergenceWarning) for w in caught):
-        log.warning("FastICA did not converge in 1000 iterations: the data may be Gaussian in some directions")
+        log.log(doubts, "FastICA did not converge in 1000 iterations: the data may be Gaussian in some directions")
     return solver.components_
 
 

@@ -49,7 +49,8 @@ def plan(
     if network == "auto":
         network = paper.get("network") or choose_network(dataset.shape)[0]
     if likelihood == "auto":
-        likelihood = paper.get("likelihood") or choose_likelihood(dataset.x, dataset.x_scale)[0]
+        count = latents or max(keywords(method_named(method))["latents"].default for method in methods)
+        likelihood = paper.get("likelihood") or choose_likelihood(dataset.x, dataset.x_scale, count)[0]
     architecture = {"shape": list(dataset.shape), "network": network, "likelihood": likelihood, "hidden": list(hidden)}
     if precision != "float32":  # named only where it differs: the ids of runs from before it could stay as they were
         architecture["precision"] = precision

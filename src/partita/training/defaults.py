@@ -7,6 +7,12 @@ import numpy as np
 from partita.networks.bodies import IMAGES_ONLY, burgess
 
 ROWS_LOOKED_AT = 2000
+FEWEST_ROWS = 50  # in each half
+# Widths of kernels, in standard deviations of a coordinate times the root of their number.
+KERNEL_WIDTHS = (4.0, 2.0, 1.0, 0.7)
+RIDGE = 0.1
+# Of the variance: where noise is less, a fixed variance would make the likelihood too steep to begin with.
+LEAST_SHARE = 1e-3
 
 
 def choose_network(shape: Sequence[int]) -> tuple[str, str]:
@@ -18,9 +24,47 @@ def choose_network(shape: Sequence[int]) -> tuple[str, str]:
     return IMAGES_ONLY[0], "images of 32 or 64 pixels get the convolutions of Burgess et al. 2018"
 
 
-def choose_likelihood(x: np.ndarray, x_scale: float = 1.0) -> tuple[str, str]:
+def choose_likelihood(x: np.ndarray, x_scale: float = 1.0, latents: int = 6) -> tuple[str, str]:
     """The likelihood for these observations, and why: Bernoulli for images between 0 and 1, else Gaussian."""
-    rows = np.asarray(x[:ROWS_LOOKED_AT], np.float64) * x_scale
+    rows = _shuffled_rows(x) * x_scale
     if x.ndim == 4 and rows.min() >= 0 and rows.max() <= 1:
         return "bernoulli", "images with values between 0 and 1 count as pixel probabilities"
-    return "gaussian", "real numbers get a Gaussian with one learned variance"
+    noise = noise_variance(rows, latents) if x.ndim == 2 else None
+    if noise is None:
+        return "gaussian", "real numbers get a Gaussian with one learned variance"
+    return f"gaussian:{noise:.3g}", "real numbers get a Gaussian with the variance that latents cannot explain"
+
+
+def noise_variance(x: np.ndarray, latents: int) -> float | None:
+    """What is left of a feature's variance when so many coordinates of its row are known; None where x cannot tell.
+
+    The coordinates are principal ones of half of the rows. Of the other half they leave what lies off their plane, less
+    what kernel ridge regression predicts of that from the coordinates, lest curvature count as noise. A variance that
+    is learned by a large network instead shrinks with all it remembers, and with it the weight of KL and PC.
+    """
+    from sklearn.decomposition import PCA
+    from sklearn.kernel_ridge import KernelRidge
+
+    half, features = len(x) // 2, x.shape[1]
+    if half < max(FEWEST_ROWS, 2 * latents) or not 1 <= latents < features:
+        return None
+    spread = x[:half].var(0).mean()
+    if not spread > 0:
+        return None
+    plane = PCA(latents, random_state=0).fit(x[:half])
+    scores = plane.transform(x)
+    off = x - plane.inverse_transform(scores)
+    known = scores / np.sqrt(np.maximum(plane.explained_variance_, 1e-6 * plane.explained_variance_[0]))
+    errors = [np.square(off[half:]).sum()]
+    for width in KERNEL_WIDTHS:
+        curve = KernelRidge(kernel="rbf", gamma=1 / (2 * latents * width**2), alpha=RIDGE).fit(known[:half], off[:half])
+        errors.append(np.square(off[half:] - curve.predict(known[half:])).sum())
+    noise = float(min(errors)) / ((len(x) - half) * (features - latents))
+    return noise if noise > LEAST_SHARE * spread else None
+
+
+def _shuffled_rows(x: np.ndarray) -> np.ndarray:
+    """In random order, because neighbours in a recording resemble each other; read in theirs, as files like it."""
+    rng = np.random.default_rng(0)
+    chosen = np.sort(rng.permutation(len(x))[:ROWS_LOOKED_AT])
+    return rng.permutation(np.asarray(x[chosen], np.float64))

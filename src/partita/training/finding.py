@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from partita.distributions import Groups, as_groups
-from partita.measures.regrouping import KERNEL_WIDTH, regroup
+from partita.measures.regrouping import regroup_codes
 from partita.training.ensemble import Ensemble
 from partita.training.latents import ROWS_LOOKED_AT, Turn, model_of, posterior_of, some_rows
 
@@ -83,9 +83,7 @@ def _turn(discovery: Any, codes: np.ndarray, sizes: tuple[int, ...]) -> Turn:
         return Turn.reordering(range(codes.shape[1]))
     groups = discovery.groups
     if _sizes(groups) != sizes:
-        y = torch.as_tensor(discovery.coordinates(codes)[:ROWS_LOOKED_AT])
-        y = y / y.std(0)
-        groups = regroup(y, y, torch.full_like(y, 2 * np.log(KERNEL_WIDTH)), sizes)
+        groups = regroup_codes(torch.as_tensor(discovery.coordinates(codes)[:ROWS_LOOKED_AT]), sizes)
     order = [k for group in sorted(groups, key=lambda group: (-len(group), group)) for k in group]
     if not discovery.unmixed:
         return Turn.reordering(order)

@@ -82,11 +82,12 @@ def _combine(state: dict[str, Tensor], position: int, turn: Turn, warm: Ensemble
     learned anew.
     """
     names = (*_last_layer(warm.recipe), *_first_layer(warm.recipe))
-    weight, bias, entry, offset = (state[f"parameters{name}"][position] for name in names)
+    weight, bias, entry, *offset = (state[f"parameters{name}"][position] for name in names)
     log_variance = posterior_of(model_of(warm, position), some_rows(warm), warm.device)[2]
     transform, centre = (torch.as_tensor(part, device=warm.device) for part in (turn.transform, turn.centre))
     latents = len(centre)
-    offset.copy_(offset.double() + entry.double() @ centre)
+    for constant in offset:
+        constant.copy_(constant.double() + entry.double() @ centre)
     entry.copy_(entry.double() @ torch.linalg.inv(transform).T)
     weight[:latents] = (transform.T @ weight[:latents].double()).to(weight)
     weight[latents:] = 0
@@ -104,10 +105,11 @@ def _last_layer(recipe: Recipe) -> tuple[str, str]:
     return f"/encoder.{weight}", f"/encoder.{bias}"
 
 
-def _first_layer(recipe: Recipe) -> tuple[str, str]:
-    names = _body(recipe, "decoder")
-    weight, bias = (next(name for name in names if name.endswith(kind)) for kind in ("weight", "bias"))
-    return f"/decoder.{weight}", f"/decoder.{bias}"
+def _first_layer(recipe: Recipe) -> tuple[str, ...]:
+    """Weight and bias of the decoder's first; the weight alone where batch normalisation takes constants off."""
+    first, second = _body(recipe, "decoder")[:2]
+    own_bias = second == first.removesuffix("weight") + "bias"
+    return tuple(f"/decoder.{name}" for name in ((first, second) if own_bias else (first,)))
 
 
 def _body(recipe: Recipe, network: str) -> list[str]:

@@ -2,8 +2,10 @@
 
 The cure uses no labels (spec 000, section 8). Each run is trained several times at once, from its own seeds: first with
 every latent a group of its own, then the latents are put together by the smallest PC of the aggregated posterior, and
-training goes on with the groups. The restart with the lowest objective on the data is the run's result. Where nobody
-said how many groups there are, and of what sizes, that too is found then (`training.finding`).
+training goes on with the groups. Before they are put together, every second restart exchanges its latents for those
+combinations of them that linear ICA finds independent: gradients turn latents slowly, and half the steps may not be
+enough. The restart with the lowest objective on the data is the run's result. Where nobody said how many groups there
+are, and of what sizes, that too is found then (`training.finding`).
 """
 
 import logging
@@ -18,8 +20,9 @@ from torch import Tensor
 from partita.distributions import Groups
 from partita.kernels.mixture import log_mixture
 from partita.measures.labels import disintegration_of
-from partita.measures.regrouping import regroup
+from partita.measures.regrouping import regroup, regroup_codes
 from partita.recipes import Recipe
+from partita.recipes.closed_form import independent_coordinates
 from partita.recipes.recipe import value_at
 from partita.training.checkpoint import Checkpoints
 from partita.training.draws import seed_of
@@ -109,7 +112,7 @@ def train_in_strides(
         if restarts > 1 and not begun:
             warm = make([_warm(recipe) for recipe in repeated], members)
             history = yield from fit_in_strides(warm, steps // 2, **before)
-            regroup_latents(warm, ensemble)
+            regroup_latents(warm, ensemble, restarts)
     history = yield from fit_in_strides(ensemble, steps, checkpoints=checkpoints, history=history, **loop)
     chosen = [
         best_restart(ensemble, some, _beta(recipe)) if len(some) > 1 else some[0] for some, recipe in zip(each, recipes)
@@ -123,9 +126,15 @@ def restart_seeds(seed: int, restarts: int) -> list[int]:
     return [seed] + [seed_of(seed, "restart", number) for number in range(1, restarts)]
 
 
-def regroup_latents(warm: Ensemble, onward: Ensemble) -> None:
-    """Puts the state of `warm` into `onward`, each model's latents in an order that makes its groups the best ones."""
-    turns = [Turn.reordering(_order(warm, position, onward.recipe.groups)) for position in range(len(warm.seeds))]
+def regroup_latents(warm: Ensemble, onward: Ensemble, restarts: int = 1) -> None:
+    """Puts the state of `warm` into `onward`, each model's latents in an order that makes its groups the best ones.
+
+    Of a run's `restarts`, the second, the fourth and so on are unmixed first.
+    """
+    turns = [
+        _turn(warm, position, onward.recipe.groups, unmix=position % restarts % 2 == 1)
+        for position in range(len(warm.seeds))
+    ]
     turn_latents(warm, onward, turns)
 
 
@@ -185,13 +194,22 @@ def _beta(recipe: Recipe) -> float:
     return value_at(recipe.players[0].weights["pc"], sys.maxsize)
 
 
-def _order(ensemble: Ensemble, position: int, target: Groups) -> list[int]:
-    """order[k] is the latent that becomes latent k."""
+def _turn(ensemble: Ensemble, position: int, target: Groups, *, unmix: bool) -> Turn:
     z, mean, log_variance = posterior_of(model_of(ensemble, position), some_rows(ensemble), ensemble.device)
+    sizes = [len(group) for group in target]
     if not bool(torch.isfinite(z).all()):
-        return list(range(z.shape[1]))
-    found = regroup(z, mean, log_variance, [len(group) for group in target])
-    order = [0] * z.shape[1]
+        return Turn.reordering(range(z.shape[1]))
+    if unmix and ensemble.recipe.architecture.posterior == "diagonal":
+        codes = z.cpu().numpy()
+        centre, transform = independent_coordinates(codes, ensemble.seeds[position], logging.DEBUG)
+        found = regroup_codes(torch.as_tensor((codes - centre) @ transform, device=z.device), sizes)
+        return Turn(centre, transform[:, _order(target, found)])
+    return Turn.reordering(_order(target, regroup(z, mean, log_variance, sizes)))
+
+
+def _order(target: Groups, found: Groups) -> list[int]:
+    """order[k] is the latent that becomes latent k."""
+    order = [0] * sum(map(len, target))
     for place, group in zip(target, found):
         for new, old in zip(place, group):
             order[new] = old

@@ -1,0 +1,63 @@
+import numpy as np
+import pytest
+
+from partita.data import load
+from partita.training.defaults import choose_likelihood, noise_variance
+
+
+def ring(noise: float, rows: int = 1000) -> np.ndarray:
+    """Places on a circle, seen by 50 bell-shaped features: one coordinate, curved through many dimensions."""
+    rng = np.random.default_rng(0)
+    place, centres = rng.uniform(0, 2 * np.pi, (rows, 1)), np.linspace(0, 2 * np.pi, 50)
+    return np.exp(2 * (np.cos(place - centres) - 1)) + noise * rng.standard_normal((rows, 50))
+
+
+@pytest.mark.parametrize("world", [{}, {"mixing": "nonlinear"}, {"groups": (3, 2, 1)}, {"noise": 0.2}])
+def test_the_noise_of_groups_is_found(world):
+    dataset = load("groups", **world)
+    assert noise_variance(np.asarray(dataset.x, np.float64), 6) == pytest.approx(world.get("noise", 0.5) ** 2, rel=0.05)
+
+
+def test_curvature_does_not_count_as_noise():
+    x = ring(0.1)
+    within_a_plane = np.sort(np.linalg.eigvalsh(np.cov(x.T)))[:-2].mean()
+    assert within_a_plane > 0.02
+    assert noise_variance(x, 2) == pytest.approx(0.01, rel=0.1)
+
+
+def test_what_too_few_latents_cannot_explain_is_noise_to_them():
+    x = np.asarray(load("groups").x, np.float64)
+    left = np.sort(np.linalg.eigvalsh(np.cov(x.T)))[:-2].mean()
+    assert noise_variance(x, 2) == pytest.approx(left, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("x", "latents"),
+    [
+        (ring(0.0), 6),  # no noise to speak of
+        (ring(0.1, rows=90), 2),
+        (ring(0.1)[:, :4], 4),
+        (np.ones((500, 20)), 6),
+        (np.random.default_rng(0).standard_normal((500, 3)) @ np.ones((3, 20)), 6),
+    ],
+)
+def test_where_the_data_cannot_tell_the_variance_is_learned(x, latents):
+    assert noise_variance(x, latents) is None
+    assert choose_likelihood(x, latents=latents)[0] == "gaussian"
+
+
+def test_the_order_of_the_rows_does_not_matter():
+    """A recording of which the first part shows nothing."""
+    x = np.asarray(load("groups", size=4000).x)
+    sorted_by_size = x[np.argsort((x**2).sum(1))]
+    for rows in (x, sorted_by_size):
+        family, _, variance = choose_likelihood(rows)[0].partition(":")
+        assert family == "gaussian"
+        assert float(variance) == pytest.approx(0.25, rel=0.05)
+
+
+def test_images_are_not_taken_for_planes():
+    images = np.random.default_rng(0).random((300, 1, 8, 8))
+    assert choose_likelihood(images)[0] == "bernoulli"
+    assert choose_likelihood(images * 3 - 1)[0] == "gaussian"
+    assert choose_likelihood((images * 255).astype(np.uint8), 1 / 255)[0] == "bernoulli"
