@@ -101,7 +101,7 @@ def main() -> None:
         before = runs(warm_recipe(asked.warm, asked.anneal, house), seeds)
         while before.step < asked.steps // 2:
             before.advance(10)
-        regroup_latents(before, onward)
+        regroup_latents(before, onward, asked.restarts)
     while onward.step < asked.steps:
         onward.advance(10)
     rows = []

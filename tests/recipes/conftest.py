@@ -59,3 +59,22 @@ def mixed():
         return (sources @ mixing.T + 0.3 * rng.normal(size=(len(sources), 10))).astype(np.float32)
 
     return mix
+
+
+@pytest.fixture
+def aligned():
+    """(models, x, sources, groups) -> R2 of the sources from each model's codes."""
+
+    def scores(models, x: np.ndarray, sources: np.ndarray, groups=None) -> np.ndarray:
+        from partita.structure import align
+
+        return np.array([align(model.posterior(x)[0], sources, groups, groups).r2 for model in models])
+
+    return scores
+
+
+@pytest.fixture
+def rings():
+    """Two rings, (3000, 4): each pair of sources depends inside and not on the other."""
+    angle = np.random.default_rng(0).uniform(0, 2 * np.pi, (3000, 2))
+    return np.sqrt(2) * np.stack([np.cos(angle), np.sin(angle)], -1).reshape(3000, 4)

@@ -1,3 +1,6 @@
+import math
+
+import numpy as np
 import pytest
 
 from partita.recipes import RECIPES
@@ -30,3 +33,29 @@ def test_groups_to_be_found_are_annealed_before_and_after():
 def test_anneal_is_a_number_of_steps(anneal):
     with pytest.raises(ValueError, match=f"anneal must be a whole number of at least 0, got {anneal}"):
         RECIPES["pdisvae"](anneal=anneal, **HOUSE)
+
+
+@pytest.mark.slow
+def test_beta_tcvae_separates_independent_sources(trained, mixed, aligned):
+    sources = np.random.default_rng(0).uniform(-math.sqrt(3), math.sqrt(3), (3000, 3))
+    x = mixed(sources)
+    models, losses = trained("beta_tcvae", x, 2500, range(3), latents=3)
+    found = aligned(models, x, sources)
+    plain = aligned(trained("vae", x, 2500, range(3), latents=3)[0], x, sources)
+    assert found[losses.argmin()] > 0.95
+    assert found.mean() > plain.mean() + 0.1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [("pdisvae", {"groups": (2, 2)}), ("hfvae", {"groups": (2, 2)}), ("beta_stcvae", {"grouping": 2})],
+)
+def test_groups_hold_what_depends_on_each_other(trained, mixed, aligned, rings, method, options):
+    """Fixed groups have local optima: the lowest counts."""
+    x, pairs = mixed(rings), ((0, 1), (2, 3))
+    models, losses = trained(method, x, 2500, range(6), latents=4, **options)
+    found = aligned(models, x, rings, pairs)
+    plain = aligned(trained("vae", x, 2500, range(6), latents=4)[0], x, rings, pairs)
+    assert found[losses.argmin()] > 0.95
+    assert found.mean() > plain.mean() + 0.1

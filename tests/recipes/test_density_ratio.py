@@ -113,14 +113,8 @@ def test_the_ceiling_at_the_usual_eta_with_and_without_the_tc_penalty(trained):
     assert np.exp(penalised.posterior(x)[1]).mean(0).max() <= 1.1 / 21
 
 
-def aligned(models, x, sources, groups=None):
-    from partita.structure import align
-
-    return np.array([align(model.posterior(x)[0], sources, groups, groups).r2 for model in models])
-
-
 @pytest.mark.slow
-def test_factor_vae_separates_independent_sources(trained, mixed):
+def test_factor_vae_separates_independent_sources(trained, mixed, aligned):
     sources = np.random.default_rng(0).uniform(-math.sqrt(3), math.sqrt(3), (3000, 3))
     x = mixed(sources)
     models, losses = trained("factor_vae", x, 2500, range(3), latents=3, gamma=10.0, width=64, depth=3)
@@ -131,10 +125,8 @@ def test_factor_vae_separates_independent_sources(trained, mixed):
 
 
 @pytest.mark.slow
-def test_permuting_whole_groups_finds_dependent_pairs(trained, mixed):
-    """Two rings: each pair depends inside and not on the other. Fixed groups have local optima: the lowest counts."""
-    angle = np.random.default_rng(0).uniform(0, 2 * math.pi, (3000, 2))
-    rings = math.sqrt(2) * np.stack([np.cos(angle), np.sin(angle)], -1).reshape(3000, 4)
+def test_permuting_whole_groups_finds_dependent_pairs(trained, mixed, aligned, rings):
+    """Fixed groups have local optima: the lowest counts."""
     x, pairs = mixed(rings), ((0, 1), (2, 3))
     models, losses = trained("factor_vae", x, 2500, range(6), latents=4, groups=pairs, width=64, depth=3)
     found = aligned(models, x, rings, pairs)
