@@ -24,8 +24,9 @@ from partita.data import load
 from partita.recipes import RECIPES, Ramp, Recipe
 from partita.training import Ensemble
 from partita.training.device import choose_device
+from partita.training.fit import fit
 from partita.training.latents import model_of
-from partita.training.search import objective_on_data, regroup_latents, restart_seeds
+from partita.training.search import late_loss, regroup_latents, restart_seeds
 
 KNOWN, UNKNOWN, NEIGHBOURS = 0.75, 0.25, 8
 SILENT = 0.2  # standard deviation of the means below which a latent says nothing
@@ -102,14 +103,12 @@ def main() -> None:
         while before.step < asked.steps // 2:
             before.advance(10)
         regroup_latents(before, onward, asked.restarts)
-    while onward.step < asked.steps:
-        onward.advance(10)
+    losses = late_loss(fit(onward, asked.steps, log_every=10))
     rows = []
     for position in range(len(seeds)):
         codes = model_of(onward, position).posterior(sprites.x)[0]
         scores = np.array([known(codes[:, list(group)], truth) for group in recipe.groups])
-        value = objective_on_data(onward, position, asked.beta)
-        rows.append((value, apart(scores), runs_asked[position // asked.restarts], scores))
+        rows.append((losses[position], apart(scores), runs_asked[position // asked.restarts], scores))
     found = sum(row[1] for row in rows)
     print(f"{found} of {len(rows)} starts apart; R2 of column, row, size by group, best objective first")
     for value, right, seed, scores in sorted(rows, key=lambda row: row[0]):

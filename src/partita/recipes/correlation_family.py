@@ -173,7 +173,7 @@ def _estimator(by: str, architecture: dict) -> tuple[str, int]:
     """The name of the estimator, and how many posteriors of a bank it takes: "bank" or "bank:4096"."""
     if not isinstance(by, str):
         raise ValueError(f"by must be the name of an estimator, got {by!r}")
-    name, _, count = by.partition(":")
+    name, colon, count = by.partition(":")
     if name != "bank":
         if by not in WEIGHTS:
             raise ValueError(f"unknown estimator {by!r}: choose from {', '.join(WEIGHTS)}, bank")
@@ -181,6 +181,6 @@ def _estimator(by: str, architecture: dict) -> tuple[str, int]:
         return by, 0
     if architecture.get("posterior", "diagonal") != "diagonal":
         raise ValueError(f'by="bank" needs posterior="diagonal", got {architecture["posterior"]!r}')
-    if count and not (count.isdecimal() and int(count)):
+    if colon and not (count.isdecimal() and int(count)):
         raise ValueError(f'by="bank:{count}": the number of posteriors must be a whole number of at least 1')
     return name, int(count) if count else IN_A_BANK

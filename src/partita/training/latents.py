@@ -49,13 +49,9 @@ def model_of(ensemble: Ensemble, position: int) -> Model:
     return Model(ensemble.recipe, ensemble.model(position), ensemble.x_scale, ensemble.device)
 
 
-def rows_looked_at(ensemble: Ensemble, most: int = ROWS_LOOKED_AT) -> Tensor:
-    rows = np.sort(np.random.default_rng(0).permutation(len(ensemble.x))[:most])
-    return torch.as_tensor(rows, device=ensemble.x.device)
-
-
 def some_rows(ensemble: Ensemble, most: int = ROWS_LOOKED_AT) -> np.ndarray:
-    return ensemble.x[rows_looked_at(ensemble, most)].cpu().numpy()
+    rows = np.sort(np.random.default_rng(0).permutation(len(ensemble.x))[:most])
+    return ensemble.x[torch.as_tensor(rows, device=ensemble.x.device)].cpu().numpy()
 
 
 def posterior_of(model: Model, x: np.ndarray, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
