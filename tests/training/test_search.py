@@ -81,6 +81,13 @@ def test_linear_models_find_the_groups_within_a_thousand_steps(seed):
     assert found.r2 >= 0.95
 
 
+@pytest.mark.gpu
+def test_they_find_them_on_a_gpu_too():
+    dataset = load("groups", seed=0)
+    model = Disentangler(groups=(2, 2, 2), network="linear", steps=1000, device="cuda").fit(dataset.x)
+    assert align(model.transform(dataset.x), dataset.truth, model.groups_, dataset.truth_groups).r2 >= 0.95
+
+
 @pytest.mark.slow
 def test_the_defaults_of_the_estimator_find_the_groups():
     dataset = load("groups", seed=1)

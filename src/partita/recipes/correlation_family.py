@@ -84,7 +84,7 @@ def pdisvae(
 
     With groups fixed from a random start most runs end in a local optimum that mixes groups. `restarts` above 1 finds
     the groups without labels: that many models train at once, half of the steps with every latent alone, then
-    regrouped by the smallest PC, and the one with the lowest objective is kept.
+    regrouped by the smallest PC, every second one after linear ICA of its latents; the lowest loss is kept.
 
     With `anneal`, KL + beta * PC has a tenth of its weight at first and all of it from that step on. A code that may
     say little from the start says it cheaply: big things far out, small ones near the middle, size mixed with place.
