@@ -1,4 +1,4 @@
-"""How often do PDisVAE's groups on pdSprites come out as place and size, and does the objective know which starts did?
+"""How often do PDisVAE's groups on pdSprites come out as place and size, and does the loss know which starts did?
 
 Many starts of one setting train at once; each group's codes then predict column, row and size by their 8 nearest
 neighbours, which also sees a mirrored or bent coordinate. A start counts where one group knows column and row (R2 above
@@ -6,8 +6,8 @@ neighbours, which also sees a mirrored or bent coordinate. A start counts where 
 
 `--warm` begins without groups, `beta_vae:2` (KL with weight 2) or `tc:4` (TC with extra weight 4), for half of the
 steps, then regroups by the smallest PC. `--anneal` is pdisvae's, in both halves of a TC start. Every seed has as many
-`--restarts`, as in training; the last line counts the seeds whose lowest objective is apart. `--told` shows the truth
-to the encoder for the first half, fading: what the objective is worth where the groups are right. Labels are used for
+`--restarts`, as in training; the last line counts the seeds whose lowest loss is apart. `--told` shows the truth
+to the encoder for the first half, fading: what the loss is worth where the groups are right. Labels are used for
 nothing else.
 
     python benchmarks/trial_starts.py [--network burgess] [--warm beta_vae:2] [--beta 4] [--starts 8] [--steps 4000]
@@ -110,12 +110,12 @@ def main() -> None:
         scores = np.array([known(codes[:, list(group)], truth) for group in recipe.groups])
         rows.append((losses[position], apart(scores), runs_asked[position // asked.restarts], scores))
     found = sum(row[1] for row in rows)
-    print(f"{found} of {len(rows)} starts apart; R2 of column, row, size by group, best objective first")
+    print(f"{found} of {len(rows)} starts apart; R2 of column, row, size by group, lowest loss first")
     for value, right, seed, scores in sorted(rows, key=lambda row: row[0]):
         shown = " | ".join(" ".join(f"{score:.2f}" for score in group) for group in scores)
-        print(f"objective {value:7.2f}  {'apart' if right else '     '}  seed {seed}: {shown}")
+        print(f"loss {value:7.2f}  {'apart' if right else '     '}  seed {seed}: {shown}")
     chosen = [min((row for row in rows if row[2] == seed), key=lambda row: row[0]) for seed in runs_asked]
-    print(f"lowest objective apart in {sum(row[1] for row in chosen)} of {len(chosen)} seeds")
+    print(f"lowest loss apart in {sum(row[1] for row in chosen)} of {len(chosen)} seeds")
 
 
 if __name__ == "__main__":

@@ -1,3 +1,5 @@
+import logging
+
 import numpy as np
 import pytest
 import torch
@@ -9,7 +11,7 @@ from partita.recipes.closed_form import independent_coordinates
 from partita.structure import align
 from partita.training import Checkpoints, Interrupted, Model
 from partita.training.history import History
-from partita.training.latents import posterior_of
+from partita.training.latents import _first_layer, posterior_of
 from partita.training.search import late_loss, regroup_latents, restart_seeds, train_models
 
 CPU = torch.device("cpu")
@@ -94,6 +96,33 @@ def test_the_defaults_of_the_estimator_find_the_groups():
     model = Disentangler(groups=(2, 2, 2), device="cpu").fit(dataset.x)
     found = align(model.transform(dataset.x), dataset.truth, model.groups_, dataset.truth_groups)
     assert found.r2 >= 0.95
+
+
+def test_unmixing_leaves_directions_without_variance_as_they_are():
+    codes = np.random.default_rng(0).laplace(size=(5, 8))
+    centre, transform = independent_coordinates(codes, 0, logging.DEBUG)
+    lengths = np.linalg.svd(transform, compute_uv=False)
+    flat = np.linalg.matrix_rank(codes - centre)
+    assert flat == 4
+    np.testing.assert_allclose(np.cov(((codes - centre) @ transform).T)[:4, :4], np.eye(4), atol=1e-8)
+    assert (np.abs(lengths - 1) < 1e-8).sum() >= 4
+
+
+def test_a_first_layer_may_have_no_bias():
+    image = {"shape": (1, 8, 8), "latents": 3}
+    assert _first_layer(RECIPES["vae"](network="mlp", **image)) == ("/decoder.body.0.weight", "/decoder.body.0.bias")
+    assert _first_layer(RECIPES["vae"](network="infogan", likelihood="bernoulli", **image)) == (
+        "/decoder.body.0.weight",
+    )
+
+
+def test_the_first_point_logged_after_a_turn_is_a_mean_too(make):
+    """25 steps, then 25 with groups; logged at 10, 20, 25 and 30: the last is of 5 steps, not of 10."""
+    recipe = RECIPES["pdisvae"](groups=(2, 2, 2), restarts=2, **HOUSE)
+    trained = train_models([recipe], [0], make, 50, log_every=10)
+    assert trained.history.steps == [10, 20, 25, 30, 40, 50]
+    losses = trained.history.of(0)["loss"]
+    assert losses[3] > 0.8 * losses[4]
 
 
 def watched_training(recipe, make):

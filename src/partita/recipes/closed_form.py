@@ -109,13 +109,13 @@ def independent_coordinates(
 ) -> tuple[np.ndarray, np.ndarray]:
     """A centre and a matrix (K, K): (codes - centre) @ matrix are independent, of unit variance, by linear ICA.
 
-    Directions in which the codes hardly vary are left as they are. `doubts` is the level at which they are logged.
+    Directions in which the codes hardly vary are kept as they are. `doubts` is the level at which they are logged.
     """
     centre, latents = codes.mean(0), codes.shape[1]
     variance, vectors = np.linalg.eigh(np.cov(codes.T).reshape(latents, latents))
-    variance = np.maximum(variance[::-1], 1e-8 * variance.max() + 1e-30)
-    whiten = vectors[:, ::-1] / np.sqrt(variance)
+    variance = variance[::-1]
     alive = variance > 1e-6 * variance[0]
+    whiten = vectors[:, ::-1] / np.sqrt(np.where(alive, variance, 1.0))
     rotation = np.eye(latents)
     rotation[np.ix_(alive, alive)] = unmixing((codes - centre) @ whiten[:, alive], seed, doubts).T
     return centre, whiten @ rotation

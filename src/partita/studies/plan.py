@@ -49,8 +49,7 @@ def plan(
     if network == "auto":
         network = paper.get("network") or choose_network(dataset.shape)[0]
     if likelihood == "auto":
-        count = latents or max(keywords(method_named(method))["latents"].default for method in methods)
-        likelihood = paper.get("likelihood") or choose_likelihood(dataset.x, dataset.x_scale, count)[0]
+        likelihood = paper.get("likelihood", "auto")
     architecture = {"shape": list(dataset.shape), "network": network, "likelihood": likelihood, "hidden": list(hidden)}
     if precision != "float32":  # named only where it differs: the ids of runs from before it could stay as they were
         architecture["precision"] = precision
@@ -62,6 +61,9 @@ def plan(
         for name in options or {}:
             check_option(method, name)
         own: dict[str, Any] = {"latents": latents or keywords(method_named(method))["latents"].default}
+        house = architecture
+        if likelihood == "auto":  # how much is noise depends on the number of latents
+            house = architecture | {"likelihood": choose_likelihood(dataset.x, dataset.x_scale, own["latents"])[0]}
         if takes_groups(method) and groups is not None:
             own["groups"] = groups if isinstance(groups, str) else list(groups)
         elif isinstance(groups, str):
@@ -69,7 +71,7 @@ def plan(
         for values in product(*(options or {}).values()):
             chosen = own | dict(zip(options or {}, values))
             runs += [
-                Run(method, chosen, architecture, data, steps, min(batch_size, dataset.size),
+                Run(method, chosen, house, data, steps, min(batch_size, dataset.size),
                     learning_rate, seed)
                 for seed in seeds
             ]  # fmt: skip

@@ -1,18 +1,19 @@
 """What to do with an array when its owner said nothing."""
 
 from collections.abc import Sequence
+from numbers import Integral
 
 import numpy as np
 
 from partita.networks.bodies import IMAGES_ONLY, burgess
 
-ROWS_LOOKED_AT = 2000
+ROWS_LOOKED_AT, NUMBERS_LOOKED_AT = 2000, 1 << 22
 FEWEST_ROWS = 50  # in each half
 # Widths of kernels, in standard deviations of a coordinate times the root of their number.
 KERNEL_WIDTHS = (4.0, 2.0, 1.0, 0.7)
 RIDGE = 0.1
-# Of the variance: where noise is less, a fixed variance would make the likelihood too steep to begin with.
-LEAST_SHARE = 1e-3
+# Of the variance, and by itself: where noise is less, the likelihood would be too steep to begin with.
+LEAST_SHARE, LEAST = 1e-3, 1e-8
 
 
 def choose_network(shape: Sequence[int]) -> tuple[str, str]:
@@ -26,10 +27,11 @@ def choose_network(shape: Sequence[int]) -> tuple[str, str]:
 
 def choose_likelihood(x: np.ndarray, x_scale: float = 1.0, latents: int = 6) -> tuple[str, str]:
     """The likelihood for these observations, and why: Bernoulli for images between 0 and 1, else Gaussian."""
-    rows = _shuffled_rows(x) * x_scale
-    if x.ndim == 4 and rows.min() >= 0 and rows.max() <= 1:
-        return "bernoulli", "images with values between 0 and 1 count as pixel probabilities"
-    noise = noise_variance(rows, latents) if x.ndim == 2 else None
+    if x.ndim == 4:
+        rows = np.asarray(x[:ROWS_LOOKED_AT], np.float64) * x_scale
+        if rows.min() >= 0 and rows.max() <= 1:
+            return "bernoulli", "images with values between 0 and 1 count as pixel probabilities"
+    noise = noise_variance(_shuffled_rows(x) * x_scale, latents) if x.ndim == 2 else None
     if noise is None:
         return "gaussian", "real numbers get a Gaussian with one learned variance"
     return f"gaussian:{noise:.3g}", "real numbers get a Gaussian with the variance that latents cannot explain"
@@ -40,16 +42,17 @@ def noise_variance(x: np.ndarray, latents: int) -> float | None:
 
     The coordinates are principal ones of half of the rows. Of the other half they leave what lies off their plane, less
     what kernel ridge regression predicts of that from the coordinates, lest curvature count as noise. A variance that
-    is learned by a large network instead shrinks with all it remembers, and with it the weight of KL and PC.
+    is learned by a large network instead shrinks with all it remembers, and with it the weight of KL and PC. Too small
+    where rows repeat, or noise lasts over several: held-out rows then are not new.
     """
     from sklearn.decomposition import PCA
     from sklearn.kernel_ridge import KernelRidge
 
     half, features = len(x) // 2, x.shape[1]
-    if half < max(FEWEST_ROWS, 2 * latents) or not 1 <= latents < features:
+    if not isinstance(latents, Integral) or not 1 <= latents < features or half < max(FEWEST_ROWS, 2 * latents):
         return None
-    spread = x[:half].var(0).mean()
-    if not spread > 0:
+    spread = x[:half].var(0).mean() if np.isfinite(x).all() else 0.0
+    if not spread:
         return None
     plane = PCA(latents, random_state=0).fit(x[:half])
     scores = plane.transform(x)
@@ -60,11 +63,12 @@ def noise_variance(x: np.ndarray, latents: int) -> float | None:
         curve = KernelRidge(kernel="rbf", gamma=1 / (2 * latents * width**2), alpha=RIDGE).fit(known[:half], off[:half])
         errors.append(np.square(off[half:] - curve.predict(known[half:])).sum())
     noise = float(min(errors)) / ((len(x) - half) * (features - latents))
-    return noise if noise > LEAST_SHARE * spread else None
+    return noise if noise > max(LEAST_SHARE * spread, LEAST) else None
 
 
 def _shuffled_rows(x: np.ndarray) -> np.ndarray:
     """In random order, because neighbours in a recording resemble each other; read in theirs, as files like it."""
     rng = np.random.default_rng(0)
-    chosen = np.sort(rng.permutation(len(x))[:ROWS_LOOKED_AT])
+    most = max(2 * FEWEST_ROWS, min(ROWS_LOOKED_AT, NUMBERS_LOOKED_AT // x.shape[1]))
+    chosen = np.sort(rng.permutation(len(x))[:most])
     return rng.permutation(np.asarray(x[chosen], np.float64))

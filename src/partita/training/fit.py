@@ -76,7 +76,10 @@ def fit_in_strides(
         to_log = log_every - ensemble.step % log_every
         ensemble.advance(min(STRIDE, to_log, steps - ensemble.step))
         if ensemble.step % log_every == 0 or ensemble.step == steps:
-            quantities = ensemble.read_quantities((ensemble.step - 1) % log_every + 1)
+            since = (ensemble.step - 1) % log_every + 1
+            if history.steps:  # a first half may have ended, and logged, between two log points
+                since = min(since, ensemble.step - history.steps[-1])
+            quantities = ensemble.read_quantities(since)
             scores = watched.at(ensemble, len(history.steps) + 1, ensemble.step == steps)
             history.append(ensemble.step, np.concatenate([quantities, scores]))
             if on_log is not None:

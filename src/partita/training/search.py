@@ -4,8 +4,9 @@ The cure uses no labels (spec 000, section 8). Each run is trained several times
 every latent a group of its own, then the latents are put together by the smallest PC of the aggregated posterior, and
 training goes on with the groups. Before they are put together, every second restart exchanges its latents for those
 combinations of them that linear ICA finds independent: gradients turn latents slowly, and half the steps may not be
-enough. The restart with the lowest loss is the run's result. Where nobody said how many groups there
-are, and of what sizes, that too is found then (`training.finding`).
+enough. (Latents that are correlated given x stay as they are: such a posterior cannot be turned.) The restart with the
+lowest loss is the run's result. Where nobody said how many groups there are, and of what sizes, that too is found then
+(`training.finding`).
 """
 
 import logging
@@ -93,7 +94,6 @@ def train_in_strides(
     before = {"checkpoints": checkpoints.warm if checkpoints is not None else None, **loop}
     begun = checkpoints is not None and checkpoints.exist()
     history, found = None, None
-    each = [list(range(first, first + restarts)) for first in shown]
     # Where a first half was done already, fitting only puts its ensemble where it ended.
     if recipes[0].grouped is not None:
         warm = make(repeated, members)
@@ -109,11 +109,7 @@ def train_in_strides(
             history = yield from fit_in_strides(warm, steps // 2, **before)
             regroup_latents(warm, ensemble, restarts)
     history = yield from fit_in_strides(ensemble, steps, checkpoints=checkpoints, history=history, **loop)
-    losses = late_loss(history)
-    chosen = [min(some, key=lambda position: losses[position]) for some in each]
-    if restarts > 1:  # all of them, so that nothing chosen is hidden
-        for some in each:
-            log.info("loss of each restart: %s", ", ".join(f"{losses[position]:.4f}" for position in some))
+    chosen = shown if restarts == 1 else [first + best_restart(history, first, restarts) for first in shown]
     models = [ensemble.model(position) for position in chosen]
     return Trained(models, history.only(chosen), ensemble.step, ensemble.recipe, found)
 
@@ -135,8 +131,16 @@ def regroup_latents(warm: Ensemble, onward: Ensemble, restarts: int = 1) -> None
     turn_latents(warm, onward, turns)
 
 
+def best_restart(history: History, first: int, restarts: int) -> int:
+    """Which of these has the lowest loss; all are logged, so that nothing chosen is hidden."""
+    losses = late_loss(history)[first : first + restarts]
+    log.info("loss of each restart: %s", ", ".join(f"{loss:.4f}" for loss in losses))
+    return int(losses.argmin())
+
+
 def late_loss(history: History) -> np.ndarray:
-    """What the restarts are judged by: the loss they were trained with, mean over the last fifth of the steps.
+    """What the restarts are judged by: the loss they were trained with, mean over the last fifth of the steps, at the
+    weights it had then.
 
     A single look at the end, exact as it may be, is at the mercy of the last few steps: with a network that can bend,
     right and wrong groups differ by less than two looks at one model.
