@@ -114,7 +114,13 @@ def test_integers_are_numbers():
 def test_verbose_says_in_words_what_was_chosen(x, capsys):
     Disentangler(latents=2, steps=10, verbose=True).fit(x)
     said = capsys.readouterr().out
-    for words in ("network mlp: ", "likelihood gaussian:2.9: ", "data used as they are", "step 10 of 10"):
+    for words in (
+        "network mlp: ",
+        "likelihood gaussian:",
+        "latents cannot explain",
+        "data used as they are",
+        "step 10 of 10",
+    ):
         assert words in said
 
 

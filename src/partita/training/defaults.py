@@ -60,7 +60,8 @@ def noise_variance(x: np.ndarray, latents: int) -> float | None:
     known = scores / np.sqrt(np.maximum(plane.explained_variance_, 1e-6 * plane.explained_variance_[0]))
     errors = [np.square(off[half:]).sum()]
     for width in KERNEL_WIDTHS:
-        curve = KernelRidge(kernel="rbf", gamma=1 / (2 * latents * width**2), alpha=RIDGE).fit(known[:half], off[:half])
+        kernel = {"kernel": "rbf", "gamma": 1 / (2 * latents * width**2)}
+        curve = KernelRidge(alpha=RIDGE, **kernel).fit(known[:half], off[:half])  # type: ignore[arg-type]
         errors.append(np.square(off[half:] - curve.predict(known[half:])).sum())
     noise = float(min(errors)) / ((len(x) - half) * (features - latents))
     return noise if noise > max(LEAST_SHARE * spread, LEAST) else None
