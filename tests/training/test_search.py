@@ -106,6 +106,14 @@ def test_unmixing_leaves_directions_without_variance_as_they_are():
     assert flat == 4
     np.testing.assert_allclose(np.cov(((codes - centre) @ transform).T)[:4, :4], np.eye(4), atol=1e-8)
     assert (np.abs(lengths - 1) < 1e-8).sum() >= 4
+    np.testing.assert_array_equal(np.abs(independent_coordinates(np.ones((9, 3)), 0)[1]), np.eye(3)[::-1])
+
+
+@pytest.mark.parametrize("rows", [2, 5])
+def test_fewer_rows_than_latents_are_searched_too(rows):
+    x = np.random.default_rng(0).standard_normal((rows, 20)).astype(np.float32)
+    model = Disentangler(groups=(3, 3, 2), latents=8, network="linear", steps=20, device="cpu").fit(x)
+    assert np.isfinite(model.transform(x)).all()
 
 
 def test_a_first_layer_may_have_no_bias():

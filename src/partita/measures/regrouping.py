@@ -57,7 +57,7 @@ def regroup(z: Tensor, mean: Tensor, log_variance: Tensor, sizes: Sequence[int])
 
 def regroup_codes(codes: Tensor, sizes: Sequence[int]) -> Groups:
     """The same of codes without posteriors: of unit variance, each gets a kernel of one width."""
-    y = codes / codes.std(0)
+    y = codes / codes.std(0).clamp(min=1e-12)
     return regroup(y, y, torch.full_like(y, 2 * math.log(KERNEL_WIDTH)), sizes)
 
 

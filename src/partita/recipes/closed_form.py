@@ -126,8 +126,8 @@ def unmixing(white: np.ndarray, seed: int, doubts: int = logging.WARNING) -> np.
     from sklearn.decomposition import FastICA
     from sklearn.exceptions import ConvergenceWarning
 
-    if white.shape[1] == 1:
-        return np.ones((1, 1))
+    if white.shape[1] < 2:
+        return np.eye(white.shape[1])
     settings: dict = {"whiten": False, "fun": "logcosh", "max_iter": 1000, "tol": 1e-6, "random_state": seed % 2**32}
     solver = FastICA(**settings)
     with warnings.catch_warnings(record=True) as caught:
