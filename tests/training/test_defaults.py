@@ -46,14 +46,14 @@ def test_what_too_few_latents_cannot_explain_is_noise_to_them():
 )
 def test_where_the_data_cannot_tell_the_variance_is_learned(x, latents):
     assert noise_variance(x, latents) is None
-    assert choose_likelihood(x, latents=latents)[0] == "gaussian"
+    assert choose_likelihood(x, 1.0, latents)[0] == "gaussian"
 
 
 def test_a_recording_may_begin_with_silence():
     """Of as many silent rows as others, half of the noise is left; of the first rows alone, nothing."""
     x = np.asarray(load("groups").x)
     silent = np.concatenate([np.zeros_like(x), x])
-    family, _, variance = choose_likelihood(silent)[0].partition(":")
+    family, _, variance = choose_likelihood(silent, 1.0, 6)[0].partition(":")
     assert family == "gaussian"
     assert float(variance) == pytest.approx(0.125, rel=0.1)
     assert noise_variance(silent[:2000], 6) is None
@@ -69,6 +69,6 @@ def test_numbers_that_are_none_are_left_to_those_who_can_name_them(value, row):
 
 def test_images_are_not_taken_for_planes():
     images = np.random.default_rng(0).random((300, 1, 8, 8))
-    assert choose_likelihood(images)[0] == "bernoulli"
-    assert choose_likelihood(images * 3 - 1)[0] == "gaussian"
-    assert choose_likelihood((images * 255).astype(np.uint8), 1 / 255)[0] == "bernoulli"
+    assert choose_likelihood(images, 1.0, 6)[0] == "bernoulli"
+    assert choose_likelihood(images * 3 - 1, 1.0, 6)[0] == "gaussian"
+    assert choose_likelihood((images * 255).astype(np.uint8), 1 / 255, 6)[0] == "bernoulli"

@@ -56,18 +56,15 @@ def disintegration(trace: Trace) -> dict[str, Tensor]:
     The RTC-VAE paper proposes to penalise the number of latents linked to a factor (spec 002, section 2.5) and leaves
     the link open; this one is smooth, bounded, and blind to links that are not linear.
     """
-    assert trace.batch.u is not None
-    return {"disintegration": disintegration_of(trace.q.mean, trace.batch.u, shown(trace.batch))}
-
-
-def disintegration_of(mean: Tensor, u: Tensor, rows: Tensor) -> Tensor:
-    """The same of means (M, K) and labels (M, m), counting the rows (M,) that are 1."""
+    u = trace.batch.u
+    assert u is not None
+    rows = shown(trace.batch)
     share = (rows / rows.sum().clamp(min=1)).unsqueeze(-1)
-    codes, labels = (t - (share * t).sum(-2, keepdim=True) for t in (mean, u))
+    codes, labels = (t - (share * t).sum(-2, keepdim=True) for t in (trace.q.mean, u))
     covariance = codes.mT @ (share * labels)
     variances = (share * codes.square()).sum(-2).unsqueeze(-1) * (share * labels.square()).sum(-2)
     link = covariance.square() / variances.clamp(min=LEAST_VARIANCE)
-    return (link.sum(-2) - link.amax(-2)).sum(-1)
+    return {"disintegration": (link.sum(-2) - link.amax(-2)).sum(-1)}
 
 
 def predictor_nll(trace: Trace) -> dict[str, Tensor]:

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from partita.data import Dataset
 from partita.distributions import Groups, as_groups
+from partita.measures.aggregate import decompose
 from partita.measures.correlation import correlation, null_correlation
 from partita.measures.regrouping import KERNEL_WIDTH, regroup
 from partita.studies.run import Run
@@ -170,7 +171,12 @@ def _joint(model: Model, x: np.ndarray, scores: dict[str, Any]) -> dict[str, Any
     """The same of a posterior whose latents are correlated given x, by its joint densities: they know what the product
     of single ones does not, so TC and PC hold the posterior's own correlation as well."""
     rows = some_rows(len(x), ROWS_JOINT)
-    found = model.joint_parts(x[rows], tuple(tuple(group) for group in scores["correlation"]["groups"]))
+    with torch.no_grad():
+        q = model.encode(x[rows])
+        noise = np.random.default_rng(0).standard_normal(tuple(q.mean.shape))
+        z = q.sample(torch.as_tensor(noise, dtype=q.mean.dtype, device=q.mean.device))
+        groups = [tuple(group) for group in scores["correlation"]["groups"]]
+        found = decompose(q, z, groups, by="naive", size=len(rows), form="dense")
     return {name: float(found[name]) for name in ("mi", "tc", "pc", "within_tc", "dim_kl")} | {"n": len(rows)}
 
 

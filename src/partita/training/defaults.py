@@ -25,7 +25,7 @@ def choose_network(shape: Sequence[int]) -> tuple[str, str]:
     return IMAGES_ONLY[0], "images of 32 or 64 pixels get the convolutions of Burgess et al. 2018"
 
 
-def choose_likelihood(x: np.ndarray, x_scale: float = 1.0, latents: int = 6) -> tuple[str, str]:
+def choose_likelihood(x: np.ndarray, x_scale: float, latents: int) -> tuple[str, str]:
     """The likelihood for these observations, and why: Bernoulli for images between 0 and 1, else Gaussian."""
     if x.ndim == 4:
         rows = np.asarray(x[:ROWS_LOOKED_AT], np.float64) * x_scale

@@ -9,8 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from partita.distributions import Groups, Posterior
-from partita.measures.aggregate import decompose
+from partita.distributions import Posterior
 from partita.recipes import Ramp, Recipe
 from partita.trace import Batch, Dream, WakeWithLabels
 
@@ -56,15 +55,6 @@ class Model:
     def encode(self, x: np.ndarray) -> Posterior:
         """q(z|x) itself, of rows that fit into one pass."""
         return self.recipe.trace.encode(self.networks, self._tensor(x) * self.x_scale, None)
-
-    @torch.no_grad()
-    def joint_parts(self, x: np.ndarray, groups: Groups) -> dict[str, Tensor]:
-        """`decompose` of the mixture of these rows' posteriors, by joint densities held for every pair of them: what a
-        posterior whose latents are correlated given x needs."""
-        q = self.encode(x)
-        noise = np.random.default_rng(0).standard_normal(tuple(q.mean.shape))
-        z = q.sample(torch.as_tensor(noise, dtype=q.mean.dtype, device=q.mean.device))
-        return decompose(q, z, groups, by="naive", size=len(x), form="dense")
 
     @property
     def has_bound(self) -> bool:
