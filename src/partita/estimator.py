@@ -12,14 +12,14 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from partita.data.nearest import nearest
-from partita.recipes import RECIPES, Recipe, build
+from partita.recipes import RECIPES, Candidate, Program, Recipe, build
 from partita.recipes.equation import keywords
 from partita.training import Ensemble, History, Model
 from partita.training.defaults import choose_likelihood, choose_network
 from partita.training.device import choose_device
 from partita.training.files import read_tensors, write_tensors
 from partita.training.labels import LabelScale, required_labels
-from partita.training.search import train_models
+from partita.training.program import train_models
 
 LOG_POINTS = 100
 RESTARTS = 8
@@ -50,6 +50,9 @@ class Disentangler(TransformerMixin, BaseEstimator):
     seed : the run is a function of the data and this number.
     device : "auto", "cpu" or "cuda".
     verbose : say in words what was chosen, and how training goes.
+    validation : rows that are never trained on: a share such as 0.1, or "blocks:0.1" for contiguous stretches of a series
+        in time. Then the weights with the lowest loss on them are kept, restarts are judged by it, and training stops
+        after 20 log points (`options={"patience": 20}`) without a better one. `history_` has `held_out_loss` and more.
 
     Attributes
     ----------
@@ -72,6 +75,7 @@ class Disentangler(TransformerMixin, BaseEstimator):
         seed=0,
         device="auto",
         verbose=False,
+        validation=None,
     ):
         self.method = method
         self.latents = latents
@@ -85,6 +89,7 @@ class Disentangler(TransformerMixin, BaseEstimator):
         self.seed = seed
         self.device = device
         self.verbose = verbose
+        self.validation = validation
 
     def fit(self, X, y=None):
         """Learns from X, and from labels `y` where the method uses them: (n,) or (n, m) numbers, NaN in rows without;
@@ -92,17 +97,17 @@ class Disentangler(TransformerMixin, BaseEstimator):
         X = np.asarray(validate_data(self, X, allow_nd=True, ensure_min_samples=2, dtype="numeric"))
         x, self.x_scale_ = _observations(X)
         self.label_scale_ = None
-        recipe = self._recipe(x)
-        labels = required_labels(recipe, self.method, y, len(x))
+        program = self._program(x)
+        labels = required_labels(program.recipe, self.method, y, len(x))
         if labels is not None:
             self.label_scale_ = labels.scale
-            recipe = self._built(self.network_, self.likelihood_, tuple(x.shape[1:]))
+            program = self._built(self.network_, self.likelihood_, tuple(x.shape[1:]))
         device = choose_device(self.device)
         for name, least in (("steps", 1), ("batch_size", 1), ("seed", 0)):
             if int(getattr(self, name)) < least:
                 raise ValueError(f"{name} must be at least {least}, got {getattr(self, name)}")
 
-        def make(recipes: list[Recipe], seeds: list[int]) -> Ensemble:
+        def make(recipes: list[Recipe], seeds: list[int], program: Program, candidate: Candidate) -> Ensemble:
             return Ensemble(
                 recipes,
                 seeds,
@@ -112,24 +117,24 @@ class Disentangler(TransformerMixin, BaseEstimator):
                 labelled=None if labels is None else labels.labelled,
                 batch_size=min(int(self.batch_size), len(x)),
                 device=device,
+                hold_out=program.hold_out,
+                finish=candidate.finish,
             )
 
         steps = int(self.steps)
         log_every = max(1, steps // LOG_POINTS)
-        discover = None
-        if recipe.grouped is not None:
-            from partita.structure import discover_groups as discover
-        trained = train_models(
-            [recipe], [int(self.seed)], make, steps, log_every=log_every, on_log=self._on_log, discover=discover
+        (trained,) = train_models(
+            [program], [int(self.seed)], make, steps, log_every=log_every, on_log=self._on_log
         )
-        stopped = trained.diverged(0)
+        stopped = trained.diverged
         if stopped is not None:
             raise ValueError(
                 f"the loss was no longer finite at step {stopped}: standardise the features (largest absolute value "
                 f"{np.abs(x).max():.3g}) or lower learning_rate={self.learning_rate}"
             )
         self.shape_, self.groups_, self.history_ = x.shape[1:], trained.recipe.groups, trained.history.of(0)
-        self._keep(Model(trained.recipe, trained.models[0], self.x_scale_))
+        self.candidate_ = trained.candidate
+        self._keep(Model(trained.recipe, trained.model, self.x_scale_))
         return self
 
     def transform(self, X):
@@ -179,6 +184,7 @@ class Disentangler(TransformerMixin, BaseEstimator):
             "x_scale": self.x_scale_,
             "n_features_in": self.n_features_in_,  # type: ignore[attr-defined]
             "groups": [list(group) for group in self.groups_],
+            "candidate": self.candidate_,
             "label_scale": None if self.label_scale_ is None else asdict(self.label_scale_),
         }
         history = {f"history/{name}": torch.as_tensor(values) for name, values in self.history_.items()}
@@ -189,13 +195,13 @@ class Disentangler(TransformerMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = False
         tags.transformer_tags.preserves_dtype = []
-        tags.target_tags.required = self.method in RECIPES and RECIPES[self.method](shape=(1,)).labels != "none"
+        tags.target_tags.required = self.method in RECIPES and build(self.method, shape=(1,)).recipe.labels != "none"
         return tags
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "parameters_")
 
-    def _recipe(self, x: np.ndarray) -> Recipe:
+    def _program(self, x: np.ndarray) -> Program:
         if self.method not in RECIPES:
             raise ValueError(
                 f"unknown method {self.method!r}{nearest(self.method, RECIPES)}; choose from {', '.join(RECIPES)}"
@@ -211,7 +217,7 @@ class Disentangler(TransformerMixin, BaseEstimator):
             print(f"data used as they are; standard deviations {spread.min():.3g} to {spread.max():.3g} a feature")
         return self._built(network, likelihood, tuple(x.shape[1:]))
 
-    def _built(self, network: str, likelihood: str, shape: tuple[int, ...]) -> Recipe:
+    def _built(self, network: str, likelihood: str, shape: tuple[int, ...]) -> Program:
         known = keywords(RECIPES[self.method])
         options: dict[str, Any] = dict(self.options or {})
         for name in options:
@@ -221,7 +227,9 @@ class Disentangler(TransformerMixin, BaseEstimator):
             options["groups"] = self.groups
         elif self.groups is not None:
             raise ValueError(f"{self.method} has no groups; use pdisvae or hfvae, or groups=None")
-        if "restarts" in known:
+        if self.validation is not None:
+            options["validation"] = self.validation
+        if self.method == "pdisvae":
             alone = isinstance(self.groups, str) or options.get("posterior") == "full"
             options.setdefault("restarts", 1 if alone else RESTARTS)
         return build(
@@ -230,9 +238,10 @@ class Disentangler(TransformerMixin, BaseEstimator):
             learning_rate=self.learning_rate,
         )  # fmt: skip
 
-    def _with_groups(self, recipe: Recipe) -> Recipe:
-        """The recipe as trained: with the groups that were found, where it had to find them."""
-        return recipe if recipe.grouped is None else recipe.grouped(self.groups_)
+    def _recipe(self) -> Recipe:
+        """As trained: with the groups that were found, where they had to be."""
+        program = self._built(self.network_, self.likelihood_, tuple(self.shape_))
+        return program.candidates[self.candidate_].last(self.groups_)
 
     def _on_log(self, step: int, history: History) -> None:
         if self.verbose and len(history.steps) % (LOG_POINTS // 10) == 0:
@@ -244,9 +253,8 @@ class Disentangler(TransformerMixin, BaseEstimator):
 
     def _fitted(self) -> Model:
         check_is_fitted(self)
-        recipe = self._with_groups(self._built(self.network_, self.likelihood_, tuple(self.shape_)))
         # float64: so that a row gets the same code to the last digit alone and among others
-        return Model(recipe, self.parameters_, self.x_scale_, dtype=torch.float64)
+        return Model(self._recipe(), self.parameters_, self.x_scale_, dtype=torch.float64)
 
     def _seen(self, X) -> np.ndarray:
         X = np.asarray(validate_data(self, X, reset=False, allow_nd=True, dtype="numeric"))
@@ -270,8 +278,8 @@ def load(path) -> Disentangler:
     estimator.history_ = {n.removeprefix("history/"): t.numpy() for n, t in tensors.items() if n.startswith("history/")}
     weights = {n.removeprefix("weights/"): t for n, t in tensors.items() if n.startswith("weights/")}
     estimator.groups_ = tuple(tuple(group) for group in about["groups"])
-    recipe = estimator._with_groups(estimator._built(estimator.network_, estimator.likelihood_, estimator.shape_))
-    estimator._keep(Model(recipe, weights, estimator.x_scale_))
+    estimator.candidate_ = about.get("candidate", 0)
+    estimator._keep(Model(estimator._recipe(), weights, estimator.x_scale_))
     return estimator
 
 

@@ -18,14 +18,27 @@ Knobs = Mapping[str, Tensor]
 @dataclass(frozen=True)
 class Batch:
     """Observations x (M, ...), the data set's size N, and where there are any: labels u (M, m), and which rows show
-    theirs, `labelled` (M,) of 0 and 1. Semi-supervision is this mask, never a split. `bank` (2K, B) has the means of
-    other points, as they were last seen, and their log-variances, +inf for those never seen."""
+    theirs, `labelled` (M,) of 0 and 1. Semi-supervision is this mask, never a split. `carry` is what earlier steps left
+    to measures that asked for it (`Carry`)."""
 
     x: Tensor
     size: int
     u: Tensor | None = None
     labelled: Tensor | None = None
-    bank: Tensor | None = None
+    carry: Mapping[str, Tensor] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Carry:
+    """Numbers that a step leaves to the next: C of them for a model, or, with `rows`, for every row of the data.
+
+    A measure declares them by name in its attribute `carries`. It finds (C,) in `batch.carry`, and returns its
+    quantities and the new values. Of rows it finds (C, B): those of about `rows` rows outside the batch, `start` for
+    rows never seen; and it returns (M, C), those of the batch.
+    """
+
+    start: tuple[float, ...]
+    rows: int = 0
 
 
 @dataclass(frozen=True)

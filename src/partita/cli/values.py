@@ -82,6 +82,13 @@ def _json_or_text(text: str) -> Any:
         return [_json_or_text(piece) for piece in text.split(",")] if "," in text else text
 
 
+def _number_or_text(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
 def with_labels(dataset, labels: str | None, labelled: str | None):
     """The data set with labels from these factors ("shape,scale"), shown by some of its rows ("0.1" or "500")."""
     from partita.data import label, mask_labels
@@ -101,6 +108,8 @@ def with_labels(dataset, labels: str | None, labelled: str | None):
 
 def _typed(text: str, parameter: Parameter, name: str) -> Any:
     default = parameter.default
+    if parameter.annotation == float | str | None:
+        return None if text.lower() == "none" else _number_or_text(text)
     if parameter.annotation == float | None:  # none is the method's own choice, often made from its other numbers
         if text.lower() == "none":
             return None

@@ -1,12 +1,15 @@
 """The KL term split along a partition of the latents, as penalties for training."""
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 from partita.distributions import Groups
 from partita.measures.aggregate import aggregate, aggregate_with_bank
-from partita.trace import Trace
+from partita.trace import Carry, Trace
 
 
 @dataclass(frozen=True)
@@ -16,19 +19,26 @@ class Parts:
     Only the quantities asked for are computed: pc alone needs no single-latent densities, which are the dear ones.
     `density="factorised"` takes the product of single-latent densities for a block's, as if the latents were
     independent given x: what code written for diagonal posteriors does with any other (spec 003, section 2.3).
-    `by="bank"` sums over posteriors of points beyond the batch, too (`aggregate_with_bank`).
+    `by="bank"` sums over posteriors of `bank` points beyond the batch, too (`aggregate_with_bank`): means and
+    log-variances as they were when last in one, which it carries from step to step.
     """
 
     groups: Groups
     by: str
     quantities: tuple[str, ...]
     density: str = "exact"
+    bank: int = 0
 
     def __post_init__(self):
         if self.density not in ("exact", "factorised"):
             raise ValueError(f"tc_density must be 'exact' or 'factorised', got {self.density!r}")
 
-    def __call__(self, trace: Trace) -> dict[str, Tensor]:
+    @property
+    def carries(self) -> Mapping[str, Carry]:
+        latents = sum(map(len, self.groups))
+        return {"bank": Carry((0.0,) * latents + (math.inf,) * latents, self.bank)} if self.bank else {}
+
+    def __call__(self, trace: Trace):
         latents = trace.z.shape[-1]
         joint = (tuple(range(latents)),)
         singles = tuple((k,) for k in range(latents))
@@ -41,8 +51,7 @@ class Parts:
         wanted = tuple(dict.fromkeys(block for name in self.quantities for block in blocks[name]))
         q = trace.q if self.density == "exact" else trace.q.marginals
         if self.by == "bank":
-            assert trace.batch.bank is not None
-            logs = aggregate_with_bank(q.marginals, trace.z, wanted, trace.batch.bank, size=trace.batch.size)
+            logs = aggregate_with_bank(q.marginals, trace.z, wanted, trace.batch.carry["bank"], size=trace.batch.size)
         else:
             logs = aggregate(q, trace.z, wanted, by=self.by, size=trace.batch.size)
 
@@ -57,4 +66,7 @@ class Parts:
             "tc": lambda: log_q(joint) - log_q(singles),
             "within_tc": lambda: log_q(self.groups) - log_q(singles),
         }
-        return {name: values[name]().mean() for name in self.quantities}
+        quantities = {name: values[name]().mean() for name in self.quantities}
+        if not self.bank:
+            return quantities
+        return quantities, {"bank": torch.cat([q.mean, q.log_variance], -1).detach()}

@@ -1,14 +1,23 @@
 """The methods. RECIPES is the only registry of them: a method is one function and one row."""
 
+from dataclasses import replace
+from functools import partial
+
+from partita.data.nearest import nearest
 from partita.recipes.adversarial import infogan
+from partita.recipes.auto_groups import finding_groups
 from partita.recipes.closed_form import ae_ica, ica, pca
 from partita.recipes.correlation_family import beta_stcvae, beta_tcvae, hfvae, pdisvae
 from partita.recipes.density_ratio import factor_vae, rtc_vae
 from partita.recipes.elbo_family import annealed_vae, beta_vae, vae
+from partita.recipes.hold_out import HoldOut, parse_validation
 from partita.recipes.identifiable import full_vae, idvae, ivae, ss_idvae, ss_ivae
+from partita.recipes.judges import JUDGES
 from partita.recipes.moment_family import dip_vae_i, dip_vae_ii
 from partita.recipes.prior_family import ica_vae, isa_vae
-from partita.recipes.recipe import Adam, Player, Ramp, Recipe, with_disintegration
+from partita.recipes.program import Candidate, LatentMap, Passage, Phase, Program, Replica
+from partita.recipes.recipe import Adam, Player, Ramp, Recipe, whole, with_disintegration
+from partita.recipes.restarts import restarted
 
 RECIPES = {
     "vae": vae,
@@ -36,9 +45,45 @@ RECIPES = {
 }
 
 
-def build(method: str, *, disintegration: float = 0.0, **options) -> Recipe:
-    """The recipe of a method of RECIPES, with what may be added to any of them."""
-    return with_disintegration(RECIPES[method](**options), disintegration)
+def build(
+    method: str,
+    *,
+    disintegration: float = 0.0,
+    restarts: int = 1,
+    judge: str = "loss",
+    validation: float | str | None = None,
+    patience: int = 20,
+    **options,
+) -> Program:
+    """How a method of RECIPES is trained, with what may be added to any of them.
+
+    `disintegration` is the weight of a penalty on factors that live in several latents, where some rows have labels.
+    `restarts` trains that many models and keeps one, the one with the lowest loss, or the `judge` "median"; a method
+    with groups finds them on the way (`recipes.restarts`, `recipes.auto_groups`). `validation` holds rows out, 0.1 of
+    them or "blocks:0.1" in contiguous stretches: then the weights with the lowest loss on those are kept, restarts are
+    judged by it, and a model stops after `patience` log points without a better one (0: never).
+    """
+    whole(least=1, restarts=restarts)
+    whole(least=0, patience=patience)
+    if judge not in JUDGES:
+        raise ValueError(f"unknown judge {judge!r}{nearest(judge, JUDGES)}; choose from {', '.join(JUDGES)}")
+    make = RECIPES[method]
+    if options.get("groups") == "auto":
+        program = finding_groups(lambda groups: make(**options | {"groups": groups}), restarts)
+    else:
+        alone = partial(make, **options | {"groups": None}) if "groups" in options else None
+        program = restarted(Program.of(make(**options)), alone, restarts)
+    program = program.changed(partial(with_disintegration, weight=disintegration))
+    hold_out = parse_validation(validation)
+    return replace(
+        program,
+        judge=JUDGES[judge] if program.replicas > 1 else None,
+        hold_out=hold_out,
+        patience=(patience or None) if hold_out else None,
+    )
 
 
-__all__ = ["RECIPES", "Adam", "Player", "Ramp", "Recipe", "build", "with_disintegration"]
+__all__ = [
+    "RECIPES", "Adam", "Candidate", "HoldOut", "LatentMap", "Passage", "Phase", "Player", "Program", "Ramp", "Recipe",
+    "Replica", "build", "with_disintegration",
+]  # fmt: skip

@@ -57,13 +57,12 @@ def infogan(
             "critic": Factory(Critic, house),
         },
         players=(
-            Player(("decoder", "encoder"), measures, weights, settings),
+            Player(("decoder", "encoder"), measures, weights, settings, certain_critic),
             Player(("trunk", "critic"), (criticism,), {"criticism": 1}, settings),
         ),
         noise={"z": latents, "category": categories, "rest": noise},
         groups=as_groups(None, latents),
         trace=Dream(),
-        concern=certain_critic,
     )
 
 

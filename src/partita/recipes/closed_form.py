@@ -16,7 +16,8 @@ from torch import Tensor, nn
 
 from partita.distributions import as_groups
 from partita.measures.autoencoder import mean_reconstruction, weight_norm
-from partita.recipes.recipe import Recipe, nonnegative, one_player
+from partita.recipes.program import Candidate, Phase, Program
+from partita.recipes.recipe import nonnegative, one_player
 
 log = logging.getLogger("partita")
 
@@ -26,7 +27,7 @@ ROWS_FOR_WIDTHS = 500
 ROWS_AT_ONCE = 2000
 
 
-def pca(*, latents: int = 6, **architecture) -> Recipe:
+def pca(*, latents: int = 6, **architecture) -> Program:
     """Probabilistic PCA (Tipping and Bishop 1999): the linear Gaussian VAE at its optimum, in closed form.
 
     The ELBO is then the log-likelihood itself. Network and likelihood are always linear and Gaussian.
@@ -39,7 +40,7 @@ def pca(*, latents: int = 6, **architecture) -> Recipe:
     return _linear("pca", solve_pca, latents, architecture)
 
 
-def ica(*, latents: int = 6, **architecture) -> Recipe:
+def ica(*, latents: int = 6, **architecture) -> Program:
     """Linear ICA: FastICA (Hyvarinen 1999; log cosh) on the leading principal components, sources of unit variance.
 
     Network and likelihood are always linear and Gaussian; the ELBO takes a Gaussian prior, which ICA does not mean.
@@ -52,7 +53,7 @@ def ica(*, latents: int = 6, **architecture) -> Recipe:
     return _linear("ica", solve_ica, latents, architecture)
 
 
-def ae_ica(*, weight_decay: float = 1e-3, latents: int = 6, **architecture) -> Recipe:
+def ae_ica(*, weight_decay: float = 1e-3, latents: int = 6, **architecture) -> Program:
     """An autoencoder with weight decay, then FastICA of its codes: cheap, and hard to beat.
 
     Trained without noise and without a KL. Then the codes are made independent and of unit variance by an invertible
@@ -69,7 +70,7 @@ def ae_ica(*, weight_decay: float = 1e-3, latents: int = 6, **architecture) -> R
     groups = as_groups(None, latents)
     weights = {"mean_recon": 1, "weight_norm": weight_decay}
     recipe = one_player((mean_reconstruction, weight_norm), weights, groups=groups, latents=latents, **architecture)
-    return replace(recipe, finish=untangle_codes)
+    return Program((Candidate((Phase(recipe),), finish=untangle_codes),))
 
 
 def solve_pca(networks: Networks, x: Tensor, seed: int) -> None:
@@ -156,11 +157,11 @@ def set_widths(networks: Networks, x: Tensor) -> None:
     last.bias[latents:] = -torch.log1p(torch.stack(fisher).clamp(min=0)).to(last.bias)
 
 
-def _linear(method: str, solve, latents: int, architecture: dict) -> Recipe:
+def _linear(method: str, solve, latents: int, architecture: dict) -> Program:
     _diagonal(method, architecture)
     architecture = architecture | {"network": "linear", "likelihood": "gaussian"}
     recipe = one_player((), {}, groups=as_groups(None, latents), latents=latents, **architecture)
-    return replace(recipe, players=(), finish=solve)
+    return Program((Candidate((Phase(replace(recipe, players=())),), finish=solve),))
 
 
 def _diagonal(method: str, architecture: dict) -> None:

@@ -71,7 +71,6 @@ def pdisvae(
     groups=None,
     beta: float = 4.0,
     by: str = "importance",
-    restarts: int = 1,
     anneal: int = 0,
     latents: int = 6,
     **architecture,
@@ -84,14 +83,16 @@ def pdisvae(
 
     With groups fixed from a random start most runs end in a local optimum that mixes groups. `restarts` above 1 finds
     the groups without labels: that many models train at once, half of the steps with every latent alone, then
-    regrouped by the smallest PC, every second one after linear ICA of its latents; the lowest loss is kept.
+    regrouped by the smallest PC, every second one after linear ICA of its latents; the lowest loss is kept
+    (`recipes.restarts`).
 
     With `anneal`, KL + beta * PC has a tenth of its weight at first and all of it from that step on. A code that may
     say little from the start says it cheaply: big things far out, small ones near the middle, size mixed with place.
     From there training seldom comes back; where the code is rich at first, latents more often become plain coordinates.
 
     `groups="auto"` finds number and sizes of the groups, too: after half of the steps with every latent alone, latents
-    that `structure.discover_groups` shows to be dependent are merged, and training goes on with these groups.
+    that `structure.discover_groups` shows to be dependent are merged, and training goes on with these groups
+    (`recipes.auto_groups`).
 
     Use it when some factors belong together: a place of two coordinates, a colour, a pose. It cannot tell which
     of several flexible encodings is meant: with a nonlinear encoder dependent coordinates can be bent until
@@ -100,33 +101,8 @@ def pdisvae(
     Defaults: beta 4 and fixed groups are the paper's; restarts and anneal are ours.
     """
     nonnegative(beta=beta)
-    whole(least=1, restarts=restarts)
     whole(least=0, anneal=anneal)
-    if isinstance(groups, str):
-        options = {"beta": beta, "by": by, "anneal": anneal, **architecture}
-        return _finding_groups(groups, restarts=restarts, latents=latents, **options)
-    partition = as_groups(groups, latents)
-    recipe = _annealed(_parts({"pc": beta}, partition, by, latents, architecture), anneal)
-    if restarts == 1 or all(len(group) == 1 for group in partition):
-        return recipe
-    if architecture.get("posterior") == "full":
-        raise ValueError(
-            'posterior="full" needs restarts=1: its triangular factor cannot follow latents into another order'
-        )
-    alone = _annealed(_parts({"pc": beta}, as_groups(None, latents), by, latents, architecture), anneal)
-    return replace(recipe, restarts=restarts, warm=alone)
-
-
-def _finding_groups(groups: str, *, restarts: int, latents: int, **options) -> Recipe:
-    if groups != "auto":
-        raise ValueError(f'groups must be sizes, tuples of indices or "auto", got {groups!r}')
-    if options.get("posterior", "diagonal") != "diagonal":
-        raise ValueError(f'groups="auto" needs posterior="diagonal", got {options["posterior"]!r}')
-
-    def grouped(found) -> Recipe:
-        return replace(pdisvae(groups=found, latents=latents, **options), restarts=restarts)
-
-    return replace(pdisvae(latents=latents, **options), restarts=restarts, grouped=grouped)
+    return _annealed(_parts({"pc": beta}, as_groups(groups, latents), by, latents, architecture), anneal)
 
 
 def beta_stcvae(
@@ -154,9 +130,8 @@ def beta_stcvae(
 
 def _parts(weights: dict, groups, by: str, latents: int, architecture: dict, density: str = "exact") -> Recipe:
     by, bank = _estimator(by, architecture)
-    measures = (reconstruction, kl, Parts(groups, by, tuple(weights), density))
-    recipe = one_player(measures, {"recon": 1, "kl": 1, **weights}, groups=groups, latents=latents, **architecture)
-    return replace(recipe, bank=bank)
+    measures = (reconstruction, kl, Parts(groups, by, tuple(weights), density, bank))
+    return one_player(measures, {"recon": 1, "kl": 1, **weights}, groups=groups, latents=latents, **architecture)
 
 
 def _annealed(recipe: Recipe, steps: int) -> Recipe:

@@ -5,6 +5,7 @@ import re
 
 from partita.networks import Architecture
 from partita.recipes import build
+from partita.recipes.program import Program
 from partita.recipes.recipe import Ramp
 
 POSTERIOR_KEYWORDS = ("posterior", "rho")
@@ -75,10 +76,10 @@ def weight_names(method) -> list[str]:
 def equation(method) -> str:
     """What the method minimises, such as "-E[log p(x|z)] + KL(q(z|x) || p(z)) + beta * PC(z)"."""
     symbols = {name: Symbol(name) for name in weight_names(method)}
-    recipe = method(**symbols, shape=(1,))
+    recipe = Program.of(method(**symbols, shape=(1,))).recipe
     lines = []
     for player in recipe.players:
-        terms = [_term(weight, QUANTITIES[name]) for name, weight in player.weights.items()]
+        terms = [_term(weight, QUANTITIES.get(name, name)) for name, weight in player.weights.items()]
         line = " ".join(t for t in terms if t).removeprefix("+ ")
         lines.append(re.sub(r"\+ ((?:[^ ]+ \* )?)-", r"- \1", line))  # a minus in front, not after the plus
     return "; ".join(lines) or "nothing step by step: it is solved in closed form"

@@ -102,7 +102,8 @@ def idvae(
     recipe = _idvae(beta, u_decoder_var, (prior_width, prior_depth), latents, architecture)
     model, prior = recipe.players
     if conditional_prior == "joint":
-        players = (Player(model.owns + prior.owns, X_PART + U_PART, {**model.weights, **U_WEIGHTS}, model.optimiser),)
+        weights = {**model.weights, **U_WEIGHTS}
+        players = (replace(model, owns=model.owns + prior.owns, measures=X_PART + U_PART, weights=weights),)
     elif conditional_prior == "isolated":
         players = (model, prior)
     else:
@@ -191,7 +192,7 @@ def _with_prior(measures, weights, size: tuple[int, int], latents: int, architec
         },
         trace=WakeWithLabels(house.labels),
         labels="all",
-        concern=collapse,
+        players=(replace(recipe.players[0], concern=collapse),),
     )
 
 
@@ -213,11 +214,11 @@ def _idvae(beta, u_decoder_var, size: tuple[int, int], latents: int, architectur
 def _semi_supervised(recipe: Recipe, model: Player, others: tuple[Player, ...], alpha) -> Recipe:
     nonnegative(alpha=alpha)
     labels = recipe.architecture.labels
-    model = Player(
-        (*model.owns, "predictor"),
-        (*model.measures, predictor_nll, label_entropy),
-        {**model.weights, "predictor_nll": alpha, "label_entropy": -1},
-        model.optimiser,
+    model = replace(
+        model,
+        owns=(*model.owns, "predictor"),
+        measures=(*model.measures, predictor_nll, label_entropy),
+        weights={**model.weights, "predictor_nll": alpha, "label_entropy": -1},
     )
     return replace(
         recipe,

@@ -4,16 +4,18 @@ import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
+from typing import Any
 
-from torch import Tensor, nn
+from torch import Tensor
 
-from partita.distributions import Groups, parse_prior
+from partita.distributions import parse_prior
 from partita.measures.elbo import conditional_tc
 from partita.measures.labels import disintegration
 from partita.networks import Architecture, Decoder, Encoder, Factory
 from partita.trace import Dream, Trace, Wake, WakeWithLabels, wake
 
-Measure = Callable[[Trace], dict[str, Tensor]]
+# Quantities of a trace, by name; of a measure that `carries`, quantities and what it carries on (`trace.Carry`).
+Measure = Callable[[Trace], Any]
 
 
 @dataclass(frozen=True)
@@ -45,13 +47,15 @@ class Adam:
 class Player:
     """Minimises sum_k weight_k * quantity_k over its measures, by the parameters of the networks it owns alone.
 
-    A quantity without a weight is a diagnostic: it is logged and moves nothing.
+    A quantity without a weight is a diagnostic: it is logged and moves nothing. `concern` looks at the quantities of
+    all players as they were logged last, and says what a person should know, or None.
     """
 
     owns: tuple[str, ...]
     measures: tuple[Measure, ...]
     weights: Mapping[str, Value]
     optimiser: Adam = Adam()
+    concern: Callable[[Mapping[str, float]], str | None] | None = None
 
 
 @dataclass(frozen=True)
@@ -59,12 +63,8 @@ class Recipe:
     """Networks, players, the pass they watch, the standard normal noise that pass needs (name -> columns a row),
     numbers that are not weights (`knobs`), and the partition of the latents the method works with.
 
-    `labels` says whether the method needs labels of "all" rows, of "some", or of "none". `finish(networks, x, seed)`
-    changes the networks in place once training is over; a method in closed form has it and no players. `concern` looks
-    at the quantities logged last and says what a person should know, or None. With `restarts` above 1 the run is
-    trained that often at once, first by the recipe `warm`, then regrouped, and the best is kept (`training.search`).
-    A recipe with `grouped` finds its groups half-way and goes on as `grouped(groups)` (`training.finding`). `bank` is
-    how many posteriors of points beyond the batch a step looks at, as they were when last in one.
+    `labels` says whether the method needs labels of "all" rows, of "some", or of "none". How training goes over time,
+    restarts and the like, is no part of it (`recipes.program`).
     """
 
     networks: Mapping[str, Factory]
@@ -74,12 +74,6 @@ class Recipe:
     knobs: Mapping[str, Value] = field(default_factory=dict)
     trace: Wake | WakeWithLabels | Dream = wake
     labels: str = "none"
-    finish: Callable[[Mapping[str, nn.Module], Tensor, int], None] | None = None
-    concern: Callable[[Mapping[str, float]], str | None] | None = None
-    restarts: int = 1
-    warm: "Recipe | None" = None
-    grouped: "Callable[[Groups], Recipe] | None" = None
-    bank: int = 0
 
     @property
     def architecture(self) -> Architecture:
@@ -97,10 +91,6 @@ class Recipe:
             tuple(self.knobs),
             self.trace,
             self.labels,
-            self.finish,
-            self.restarts,
-            self.grouped is not None,
-            self.bank,
         )
 
 
@@ -143,14 +133,7 @@ def with_disintegration(recipe: Recipe, weight: Value) -> Recipe:
     model, *others = recipe.players
     weights = {**model.weights, "disintegration": weight}
     model = replace(model, measures=(*model.measures, disintegration), weights=weights)
-    grouped = recipe.grouped
-    return replace(
-        recipe,
-        players=(model, *others),
-        labels="some" if recipe.labels == "none" else recipe.labels,
-        warm=None if recipe.warm is None else with_disintegration(recipe.warm, weight),
-        grouped=None if grouped is None else lambda groups: with_disintegration(grouped(groups), weight),
-    )
+    return replace(recipe, players=(model, *others), labels="some" if recipe.labels == "none" else recipe.labels)
 
 
 def nonnegative(**values) -> None:

@@ -22,7 +22,7 @@ import numpy as np
 import torch
 
 from partita import __version__
-from partita.recipes import Recipe
+from partita.recipes import Program, Recipe
 from partita.studies.run import Run
 from partita.training import Ensemble
 from partita.training.device import choose_device, compiler_folder, worth_compiling
@@ -35,46 +35,49 @@ MOST_AT_ONCE, LONGEST_WAIT = 8, 300.0
 
 @dataclass(frozen=True)
 class Order:
-    """To compile the step of an ensemble: so many models like `run`, on data of so many rows. All of it is JSON."""
+    """To compile the steps of so many runs like `run`, on data of so many rows. All of it is JSON."""
 
     run: dict[str, Any]
-    models: int
+    runs: int
     size: int
 
     @property
-    def recipe(self) -> Recipe:
-        return Run.from_json(self.run).recipe
+    def program(self) -> Program:
+        return Run.from_json(self.run).program
 
     def mark(self, device: torch.device) -> Path:
         """Exists once the order was carried out, by this version of torch for this kind of device."""
         kind = torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"
-        structure = re.sub(r" at 0x[0-9a-f]+", "", repr(self.recipe.structure))
-        what = [structure, self.models, self.run["batch_size"], self.size, torch.__version__, __version__, kind]
+        structure = re.sub(r" at 0x[0-9a-f]+", "", repr(self.program.structure))
+        what = [structure, self.runs, self.run["batch_size"], self.size, torch.__version__, __version__, kind]
         return compiler_folder() / "partita" / hashlib.blake2b(repr(what).encode(), digest_size=12).hexdigest()
 
     def carry_out(self, device: torch.device) -> None:
         """Compiles what training compiles, by taking a step on nothing."""
-        recipe = self.recipe
-        first_half = [] if recipe.warm is None or recipe.restarts == 1 else [recipe.warm]
-        for phase in (*first_half, recipe):
-            ensemble = self._ensemble(phase, device)
+        program = self.program
+        phases = [(c, phase.recipe) for c in program.candidates for phase in c.phases]
+        for candidate, recipe in phases:
+            if not isinstance(recipe, Recipe):  # its groups are still to be found
+                continue
+            ensemble = self._ensemble([recipe] * self.runs * candidate.replicas, device)
             index, noise, values = ensemble.draws.index(0, 1), ensemble.draws.noise(0, 1), ensemble.values(0, 1)
             ensemble.take_step(index[0], noise[0], values[0])
         mark = self.mark(device)
         mark.parent.mkdir(parents=True, exist_ok=True)
         mark.touch()
 
-    def _ensemble(self, recipe: Recipe, device: torch.device) -> Ensemble:
-        house = recipe.architecture
+    def _ensemble(self, recipes: list[Recipe], device: torch.device) -> Ensemble:
+        house = recipes[0].architecture
         return Ensemble(
-            [recipe] * self.models,
-            range(self.models),
+            recipes,
+            range(len(recipes)),
             torch.zeros(1, *house.shape, device=device).expand(self.size, *house.shape),
             u=np.full((self.size, house.labels), 0.5) if house.labels else None,
             labelled=np.ones(self.size) if house.labels else None,
             batch_size=self.run["batch_size"],
             device=device,
             compiled=True,
+            hold_out=self.program.hold_out,
         )
 
 
@@ -86,7 +89,7 @@ def compile_ahead(
     Nothing depends on it but time: what cannot be compiled now is compiled when it is its turn.
     """
     worth = [runs for runs in companies if runs[0].recipe.players and worth_compiling(runs[0].steps, device)]
-    orders = [Order(runs[0].as_json(), len(runs) * runs[0].recipe.restarts, size) for runs in worth]
+    orders = [Order(runs[0].as_json(), len(runs), size) for runs in worth]
     new = list({mark: order for order in orders if not (mark := order.mark(device)).exists()}.values())
     new = new[: min(MOST_AT_ONCE, os.cpu_count() or 1)]
     if len(new) < 2:

@@ -41,7 +41,7 @@ def evaluate_run(
     x = dataset.x[rows]
     mean, log_variance = model.posterior(x)
     scores: dict[str, Any] = {"run": run.id, "n": len(rows), **_reconstruction(model, x, dataset.x_scale)}
-    grouping = "own groups" if run.recipe.grouped is None else "groups found in training"
+    grouping = "groups found in training" if run.program.finds_groups else "own groups"
     judged = partial(_judged, model.recipe.groups, grouping, dataset, rows, metrics, model.device)
     scores |= judged(mean, log_variance)
     if model.recipe.architecture.posterior != "diagonal":

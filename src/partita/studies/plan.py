@@ -77,7 +77,7 @@ def plan(
             ]  # fmt: skip
     runs = _as_methods_need(runs, dataset)
     for run in {run.setting: run for run in runs}.values():
-        run.recipe  # noqa: B018  builds it once, so that a bad option is reported before anything is written
+        run.program.hold_out.rows(dataset.size)  # a bad option is reported before anything is written
     return list({run.id: run for run in runs}.values())
 
 
@@ -99,12 +99,12 @@ def ensembles(runs: Sequence[Run], at_once: Callable[[Run], int], shares: int = 
     order they were asked for; cut further so that `shares` processes can have as many each."""
     shared: dict[Any, list[Run]] = {}
     for run in runs:
-        shared.setdefault((run.recipe.structure, run.steps, run.batch_size), []).append(run)
+        shared.setdefault((run.program.structure, run.steps, run.batch_size), []).append(run)
     pieces = []
     for together in shared.values():
-        recipe = together[0].recipe
+        program = together[0].program
         # runs that find their groups may find different ones, and go on in ensembles of their own
-        width = 1 if recipe.grouped is not None else max(1, at_once(together[0]) // recipe.restarts)
+        width = 1 if program.finds_groups else max(1, at_once(together[0]) // program.at_once)
         width = min(width, -(-len(together) // shares))
         pieces += [together[i : i + width] for i in range(0, len(together), width)]
     return pieces

@@ -43,13 +43,17 @@ class Room:
     def models(self, run: Run) -> int:
         """How many models like this run's train at once; ValueError where not one does."""
         limit = MODELS_AT_ONCE[self.device.type]
-        return models_that_fit(run.recipe, self.size, run.batch_size, self.device, limit)
+        fitting = [
+            models_that_fit(candidate.recipe, self.size, run.batch_size, self.device, limit)
+            for candidate in run.program.candidates
+        ]
+        return min(fitting)
 
     def ensembles(self, companies: Sequence[Sequence[Run]]) -> int:
         """How many of these ensembles train side by side: all that the list begins with where they fit together."""
         if self.device.type == "cpu" or not companies:
             return 1
-        sizes = [len(runs) * runs[0].recipe.restarts * self._each(runs[0]) for runs in companies]
+        sizes = [len(runs) * runs[0].program.at_once * self._each(runs[0]) for runs in companies]
         free = free_bytes(self.device) or 0
         together = sum(sorted(sizes)[-SIDE_BY_SIDE:]) + FIXED
         at_once = min(SIDE_BY_SIDE, len(companies)) if together < USABLE * free else 1
@@ -58,7 +62,8 @@ class Room:
         return at_once
 
     def _each(self, run: Run) -> int:
-        return bytes_a_model(run.recipe, self.size, run.batch_size, self.device)
+        candidates = run.program.candidates
+        return max(bytes_a_model(each.recipe, self.size, run.batch_size, self.device) for each in candidates)
 
 
 def say_peak(device: torch.device) -> None:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from partita.data.nearest import nearest
-from partita.recipes import RECIPES, Recipe, build
+from partita.recipes import RECIPES, Program, Recipe, build
 from partita.recipes.equation import keywords
 
 
@@ -35,6 +35,11 @@ class Run:
 
     @property
     def recipe(self) -> Recipe:
+        """What is known of its method before training."""
+        return self.program.recipe
+
+    @property
+    def program(self) -> Program:
         options = dict(self.options)
         if "groups" in options:
             options["groups"] = _tuples(options["groups"])

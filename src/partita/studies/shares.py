@@ -28,4 +28,4 @@ def dealt(ensembles: Sequence[list[Run]], shares: int) -> list[list[list[str]]]:
 
 
 def _work(runs: list[Run]) -> int:
-    return len(runs) * runs[0].steps * runs[0].recipe.restarts
+    return len(runs) * runs[0].steps * runs[0].program.replicas

@@ -14,6 +14,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -21,7 +22,7 @@ import torch
 from partita.studies.run import Run
 from partita.training import Checkpoints, History, Model
 from partita.training.files import read_json, read_tensors, write_bytes, write_json, write_tensors
-from partita.training.finding import Found
+from partita.training.program import Trained
 
 
 @dataclass(frozen=True)
@@ -52,21 +53,20 @@ class Store:
         with open(self.folder_of(run) / "history.jsonl", "a", encoding="utf-8") as file:
             file.write(_row(history, position, len(history.steps) - 1))
 
-    def finish(
-        self,
-        run: Run,
-        parameters: dict[str, torch.Tensor],
-        step: int,
-        diverged: int | None,
-        found: Found | None = None,
-    ) -> None:
-        """Writes the weights and how the run ended; where it found its groups, those with both, and the evidence."""
-        groups = {} if found is None else {"groups": [list(group) for group in found.groups]}
-        about = {"run": run.id, "step": step, **groups}
-        write_tensors(self.folder_of(run) / "weights.safetensors", "weights", parameters, about)
-        status = "finished" if diverged is None else "diverged"
-        merges = {} if found is None else {"merges": list(found.merges)}
-        ending = {"status": status, "step": step, "diverged_at": diverged, **groups, **merges}
+    def finish(self, run: Run, trained: Trained) -> None:
+        """Writes the weights and how the run ended; where it found its groups, those with both, and the evidence; where
+        several candidates were trained, whose weights these are; where rows were held out, of which step they are."""
+        found: dict[str, Any] = {} if trained.groups is None else {"groups": [list(group) for group in trained.groups]}
+        if trained.candidate:
+            found["candidate"] = trained.candidate
+        about = {"run": run.id, "step": trained.step, **found}
+        write_tensors(self.folder_of(run) / "weights.safetensors", "weights", trained.model, about)
+        status = "finished" if trained.diverged is None else "diverged"
+        ending = {"status": status, "step": trained.step, "diverged_at": trained.diverged, **found}
+        if run.program.hold_out:
+            ending["kept_step"] = trained.kept_step
+        if trained.groups is not None:
+            ending["merges"] = list(trained.evidence)
         write_json(self.folder_of(run) / "result.json", ending)
 
     def forget(self, run: Run) -> None:
@@ -85,10 +85,9 @@ class Store:
         tensors, about = read_tensors(self.folder_of(run) / "weights.safetensors", "weights")
         if about.get("run") != run.id:
             raise ValueError(f"{self.folder_of(run)} holds the weights of another run, {about.get('run')}")
-        recipe = run.recipe
-        if recipe.grouped is not None:
-            recipe = recipe.grouped(tuple(tuple(group) for group in about["groups"]))
-        return Model(recipe, tensors, x_scale, device or "cpu")
+        candidate = run.program.candidates[about.get("candidate", 0)]
+        groups = tuple(tuple(group) for group in about["groups"]) if candidate.finds_groups else None
+        return Model(candidate.last(groups), tensors, x_scale, device or "cpu")
 
     def history(self, run: Run) -> dict[str, np.ndarray]:
         """`step` and every logged quantity, an array each."""

@@ -6,21 +6,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 
 from partita.data import Dataset
-from partita.recipes import Recipe
+from partita.recipes import Candidate, Program, Recipe
 from partita.studies.run import Run
 from partita.studies.source import labels_of
 from partita.studies.store import Store
 from partita.training import Ensemble, History
 from partita.training.device import worth_compiling
-from partita.training.finding import Discover
 from partita.training.fit import NOTHING, Watched
 from partita.training.labels import required_labels
+from partita.training.program import Make, train_in_strides
 from partita.training.ranks import Ranks
-from partita.training.search import train_in_strides
 from partita.training.strides import Strides
 
 log = logging.getLogger("partita")
@@ -72,8 +70,6 @@ class Workshop:
     def _train(self, runs: list[Run]) -> Strides[None]:
         steps, first = runs[0].steps, self.ranks.first
         checkpoints = self.store.checkpoints(runs)
-        recipes = [run.recipe for run in runs]
-
         def begin(history: History) -> None:
             for position, run in enumerate(runs if first else ()):
                 self.store.begin(run, history, position)
@@ -85,13 +81,12 @@ class Workshop:
                 self.watch(runs, history, step, steps)
 
         trained = yield from train_in_strides(
-            recipes,
+            [run.program for run in runs],
             [run.seed for run in runs],
             self._maker(runs[0]),
             steps,
             log_every=max(1, steps // LOG_POINTS),
             checkpoints=checkpoints,
-            discover=None if recipes[0].grouped is None else self._discover(),
             on_begin=begin,
             on_log=on_log,
             stop=self.ranks.agreed(self.stop),
@@ -100,19 +95,18 @@ class Workshop:
         )
         if not first:
             return
-        begin(trained.history)
-        for position, run in enumerate(runs):
-            diverged = trained.diverged(position)
-            if diverged is not None:
-                log.warning("%s: the loss was no longer finite at step %d; the run was ended", run.id, diverged)
-            self.store.finish(run, trained.models[position], trained.step, diverged, trained.found)
+        for run, result in zip(runs, trained):
+            self.store.begin(run, result.history, 0)
+            if result.diverged is not None:
+                log.warning("%s: the loss was no longer finite at step %d; the run was ended", run.id, result.diverged)
+            self.store.finish(run, result)
         checkpoints.clear()
 
-    def _maker(self, run: Run) -> Callable[[list[Recipe], list[int]], Ensemble]:
+    def _maker(self, run: Run) -> Make:
         dataset = self.dataset
         labels = required_labels(run.recipe, run.method, labels_of(dataset), dataset.size, dataset.labelled)
 
-        def make(recipes: list[Recipe], seeds: list[int]) -> Ensemble:
+        def make(recipes: list[Recipe], seeds: list[int], program: Program, candidate: Candidate) -> Ensemble:
             return Ensemble(
                 recipes,
                 seeds,
@@ -124,17 +118,8 @@ class Workshop:
                 device=self.device,
                 compiled=worth_compiling(run.steps, self.device),
                 ranks=self.ranks,
+                hold_out=program.hold_out,
+                finish=candidate.finish,
             )
 
         return make
-
-    def _discover(self) -> Discover:
-        """Groups of the first rank's codes, so that all ranks find the same."""
-        from partita.structure import discover_groups
-
-        def discover(codes: np.ndarray):
-            common = torch.tensor(codes)
-            self.ranks.share([common])
-            return discover_groups(common.numpy())
-
-        return discover

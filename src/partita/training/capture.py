@@ -1,5 +1,7 @@
 """Several steps as one CUDA graph: small networks otherwise spend their time waiting for launches."""
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
@@ -21,12 +23,7 @@ class Captured:
             ensemble.load_state(before, ensemble.step)
 
     def _recorded(self, ensemble) -> torch.cuda.CUDAGraph:
-        stream = torch.cuda.Stream()
-        stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream):
-            for _ in range(WARM_UP):
-                ensemble.take_step(*(tensor[0] for tensor in self.inputs))
-        torch.cuda.current_stream().wait_stream(stream)
+        _warmed_up(lambda: ensemble.take_step(*(tensor[0] for tensor in self.inputs)))
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
             for step in zip(*self.inputs):
@@ -37,3 +34,32 @@ class Captured:
         for place, fresh in zip(self.inputs, (index, noise, values)):
             place.copy_(fresh)
         self.graph.replay()
+
+
+def recorded(compute: Callable[[], Tensor]) -> Callable[[], Tensor]:
+    """A computation of tensors that stay where they are, as a graph; as it is where it cannot be recorded."""
+    try:
+        _warmed_up(compute)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            result = compute()
+    except torch.OutOfMemoryError:
+        raise
+    except RuntimeError:
+        return compute
+
+    def replay() -> Tensor:
+        graph.replay()
+        return result
+
+    return replay
+
+
+def _warmed_up(compute: Callable[[], object]) -> None:
+    """On a stream of its own, as recording demands."""
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        for _ in range(WARM_UP):
+            compute()
+    torch.cuda.current_stream().wait_stream(stream)

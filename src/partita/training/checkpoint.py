@@ -59,15 +59,24 @@ class Checkpoints:
             return True
         return False
 
-    @property
-    def warm(self) -> "Checkpoints":
-        """Those of the warm start of the same runs, where they have one."""
-        return Checkpoints(self.folder / "warm", self.members)
+    def phase(self, number: int, phases: int) -> "Checkpoints":
+        """Those of one phase of the same runs: of the last one these, of the one before it those in "warm" and so on."""
+        return self if number == phases - 1 else self._in("warm").phase(number, phases - 1)
+
+    def candidate(self, number: int) -> "Checkpoints":
+        """Those of one candidate of the same runs."""
+        return self._in(f"candidate-{number}") if number else self
+
+    def _in(self, name: str) -> "Checkpoints":
+        return Checkpoints(self.folder / name, self.members)
+
+    def _nested(self) -> list[str]:
+        return [path.name for path in sorted(self.folder.iterdir()) if path.is_dir()] if self.folder.exists() else []
 
     def divide(self, parts: Sequence[tuple["Checkpoints", int]]) -> None:
         """Gives each part, a number of runs in order, a checkpoint of its own, and is gone."""
-        if (self.folder / "warm").exists():
-            self.warm.divide([(part.warm, count) for part, count in parts])
+        for name in self._nested():
+            self._in(name).divide([(part._in(name), count) for part, count in parts])
         found = self._readable(self.newest) or self._readable(self.previous)
         if found is not None:
             tensors, about = found
@@ -91,8 +100,8 @@ class Checkpoints:
         return self.newest.exists() or self.previous.exists()
 
     def clear(self) -> None:
-        if (self.folder / "warm").exists():
-            self.warm.clear()
+        for name in self._nested():
+            self._in(name).clear()
         for path in (self.newest, self.previous):
             path.unlink(missing_ok=True)
         if self.folder.exists() and not any(self.folder.iterdir()):

@@ -11,15 +11,17 @@ import torch
 from torch import Tensor, nn
 from torch.func import vmap
 
-from partita.recipes import Player, Recipe
-from partita.training.bank import Bank
+from partita.recipes import HoldOut, Player, Recipe
+from partita.recipes.hold_out import NOTHING
 from partita.training.capture import Captured
+from partita.training.carry import Carried
 from partita.training.device import check_precision, reproducibly
 from partita.training.device import compiled as by_compiler
 from partita.training.disk import STEPS_AHEAD, OnDisk
 from partita.training.draws import Draws, seed_of
-from partita.training.finish import finished, needs_finishing, rows_to_look_at
-from partita.training.objective import bound, moves, objective, taken_on, values_at
+from partita.training.finish import Finish, finished, needs_finishing, rows_to_look_at
+from partita.training.held_out import HeldOut
+from partita.training.objective import moves, objective, values_at
 from partita.training.ranks import ALONE, Ranks
 from partita.training.spread import check_spread
 
@@ -40,8 +42,9 @@ class Ensemble:
     The runs share the data and nothing else: gradients of the summed loss fall apart into each model's own, the
     optimiser works element by element, and each run draws its own noise. So one model's NaN stays its own.
 
-    `x` is an array or tensor, which moves to the device as a whole, or an array on disk, which stays there. Several
-    `ranks` share the rows of every batch, and all hold the same models.
+    `x` is an array or tensor, which moves to the device as a whole, or an array on disk, which stays there. Rows of the
+    `hold_out` are never drawn: the runs do not know of them. Several `ranks` share the rows of every batch, and all
+    hold the same models. `finish` is what a candidate does to the networks once the steps are over.
     """
 
     def __init__(
@@ -57,12 +60,14 @@ class Ensemble:
         device: torch.device,
         compiled: bool = False,
         ranks: Ranks = ALONE,
+        hold_out: HoldOut = NOTHING,
+        finish: Finish | None = None,
     ):
         if len({recipe.structure for recipe in recipes}) != 1:
             raise ValueError("runs of different structure cannot share an ensemble")
         check_precision(recipes[0].architecture.precision, device)
         self.recipes, self.seeds, self.device = list(recipes), list(seeds), device
-        self.recipe, self.ranks = self.recipes[0], ranks
+        self.recipe, self.ranks, self.finish = self.recipes[0], ranks, finish
         if self.recipe.labels != "none" and (u is None or u.shape[-1] != self.recipe.architecture.labels):
             expected = self.recipe.architecture.labels
             raise ValueError(f"the method needs labels u, {expected} a row; got {None if u is None else u.shape}")
@@ -71,7 +76,13 @@ class Ensemble:
         self.labels = {} if u is None else {"u": _on_device(u, device).float()}
         if labelled is not None:
             self.labels["labelled"] = _on_device(labelled, device).float()
-        self.draws = Draws(self.seeds, len(self.x), batch_size, sum(self.recipe.noise.values()), device)
+        self.split = hold_out.rows(len(self.x))
+        self.size = len(self.split.training)
+        batch_size = min(batch_size, self.size)
+        # where rows are held out, what is drawn are places in this list
+        self.places = torch.as_tensor(self.split.training, device=device) if hold_out else None
+        self.held_out: HeldOut | None = None
+        self.draws = Draws(self.seeds, self.size, batch_size, sum(self.recipe.noise.values()), device)
         each = [initial_parameters(recipe, seed) for recipe, seed in zip(self.recipes, self.seeds)]
         self.parameters = {
             name: torch.stack([own[name] for own in each]).to(device).requires_grad_() for name in each[0]
@@ -81,7 +92,7 @@ class Ensemble:
             check_spread(ranks, self.modules, batch_size)
         self.optimisers = [self._optimiser(player) for player in self.recipe.players]
         self.losses = [self._loss(turn, compiled) for turn in range(len(self.recipe.players))]
-        self.bank = Bank(len(self.seeds), len(self.x), batch_size, self.recipe, device) if self.recipe.bank else None
+        self.carried = Carried(self.recipe, len(self.seeds), self.size, batch_size, device)
         self.quantity_names = self._quantity_names()
         self.step = 0
         # Sum over the steps since the last reading: the log shows means over an interval, not single noisy batches.
@@ -101,20 +112,21 @@ class Ensemble:
 
     def take_step(self, index: Tensor, noise: Tensor, values: Tensor) -> None:
         """Each player in turn takes the gradient of its own objective with respect to its own parameters."""
-        rows = self._observe(index, index[:, self.ranks.rows(index.shape[1])]) | self._others(index)
+        rows = self._observe(index, index[:, self.ranks.rows(index.shape[1])])
+        carry, fresh = self.carried.shown(index), {}
         quantities: list[Tensor] = []
         for player, optimiser, loss in zip(self.recipe.players, self.optimisers, self.losses):
             owned = self.owned(player)
             parameters = {name: p if name in owned else p.detach() for name, p in self.parameters.items()}
-            losses, named = loss(parameters, rows, noise, values)
+            losses, named, carried = loss(parameters, carry, rows, noise, values)
+            fresh |= carried
             gradients = torch.autograd.grad(losses.sum(), list(owned.values()))
             for p, gradient in zip(owned.values(), self.ranks.average(gradients)):
                 # the fused kernel walks memory, not indices: a transposed gradient would meet the wrong parameters
                 p.grad = gradient.contiguous()
             optimiser.step()
             quantities.extend(value.detach() for value in named.values())
-        if self.bank is not None:
-            self.bank.remember(index, self._posteriors(rows))
+        self.carried.keep(index, fresh)
         self.total += torch.stack(quantities)
 
     def advance(self, count: int) -> None:
@@ -127,7 +139,7 @@ class Ensemble:
         noise = self.draws.noise(self.step, count)
         values = self.values(self.step, count)
         if isinstance(self.x, OnDisk):
-            self.x.expect(index[..., self.ranks.rows(index.shape[-1])])
+            self.x.expect(self._numbers(index[..., self.ranks.rows(index.shape[-1])]))
         with reproducibly():
             self._advance(index, noise, values, streamed)
         self.step += count
@@ -170,7 +182,8 @@ class Ensemble:
             for name, p in self.owned(player).items():
                 for key, value in optimiser.state[p].items():
                     state[f"optimiser/{turn}/{key}/{name}"] = value
-        return state | {"total": self.total} | ({} if self.bank is None else {"bank": self.bank.kept})
+        state |= {"total": self.total} | {f"carry/{name}": value for name, value in self.carried.values.items()}
+        return state | ({} if self.held_out is None else self.held_out.state())
 
     def load_state(self, state: dict[str, Tensor], step: int) -> None:
         with torch.no_grad():
@@ -193,13 +206,27 @@ class Ensemble:
             for name, value in state.items()
         }
 
-    def model(self, e: int) -> dict[str, Tensor]:
-        """The parameters of run `e` alone, after what its method does once training is over."""
-        parameters = {name: p.detach()[e].clone() for name, p in self.parameters.items()}
-        if not needs_finishing(self.recipe, self.modules):
+    def watch_held_out(self, log_every: int, *, keep_best: bool, patience: int | None) -> None:
+        """From now on the rows held out for judging are looked at at log points, where there are some."""
+        if len(self.split.judging) and self.recipe.players:
+            self.held_out = HeldOut(self, log_every, keep_best=keep_best, patience=patience)
+
+    def stopped(self, e: int) -> tuple[int, int]:
+        """The step at which run `e` stopped, or stands; and that of the parameters that are kept."""
+        if self.held_out is None or not self.held_out.keep_best:
+            return self.step, self.step
+        at, best = int(self.held_out.stopped_at[e]), int(self.held_out.best_step[e])
+        return at or self.step, best or self.step
+
+    def model(self, e: int, *, best: bool = False) -> dict[str, Tensor]:
+        """The parameters of run `e` alone, after what its method does once training is over; with `best`, those that
+        did best on rows held out, where they were kept."""
+        kept = self.held_out.best if best and self.held_out is not None else {}
+        parameters = {name: p.detach()[e].clone() for name, p in (self.parameters | kept).items()}
+        if not needs_finishing(self.finish, self.modules):
             return parameters
-        index = torch.as_tensor(rows_to_look_at(self.x.shape), device=self.device)
-        return finished(self.recipes[e], parameters, self._observe(index), self.seeds[e])
+        index = torch.as_tensor(rows_to_look_at((self.size, *self.x.shape[1:])), device=self.device)
+        return finished(self.recipes[e], self.finish, parameters, self._observe(index), self.seeds[e])
 
     def _optimiser(self, player: Player) -> torch.optim.Adam:
         settings = player.optimiser
@@ -220,36 +247,28 @@ class Ensemble:
         return by_compiler(batched) if compiled else batched
 
     def _batched(self, turn: int, ranks: Ranks = ALONE):
-        return vmap(partial(objective, self.recipe, turn, self.modules, len(self.x), ranks=ranks))
+        return vmap(partial(objective, self.recipe, turn, self.modules, self.size, ranks=ranks))
+
+    def observe(self, rows: Tensor, own: Tensor | None = None) -> dict[str, Tensor]:
+        """What is known of these rows of the data; x where there are ranks that share them, of the rows `own`."""
+        x = self.x[rows if own is None else own].to(torch.float32)
+        known = {"x": x if self.x_scale == 1.0 else x * self.x_scale}
+        return known | {name: values[rows] for name, values in self.labels.items()}
 
     def _observe(self, index: Tensor, own: Tensor | None = None) -> dict[str, Tensor]:
-        """What is known of the rows `index`; x where there are ranks that share them, of the rows `own`."""
-        x = self.x[index if own is None else own].to(torch.float32)
-        rows = {"x": x if self.x_scale == 1.0 else x * self.x_scale}
-        return rows | {name: values[index] for name, values in self.labels.items()}
+        """The same of rows by what was drawn."""
+        return self.observe(self._numbers(index), None if own is None else self._numbers(own))
 
-    def _others(self, index: Tensor) -> dict[str, Tensor]:
-        """What is remembered of rows outside the batches `index`, where the method asks for it."""
-        return {} if self.bank is None else {"bank": self.bank.others(index)}
-
-    def _posteriors(self, rows: dict[str, Tensor]) -> Tensor:
-        """(E, M, 2K): means and log-variances of q(z|x) by the networks as they are."""
-
-        def encode(parameters: dict[str, Tensor], x: Tensor) -> Tensor:
-            networks, own = taken_on(bound(self.modules, parameters), x, self.ranks)
-            q = self.recipe.trace.encode(networks, own, None)
-            return torch.cat([q.mean, q.log_variance], -1)
-
-        with torch.no_grad():
-            return vmap(encode)(self.parameters, rows["x"])
+    def _numbers(self, index: Tensor) -> Tensor:
+        return index if self.places is None else self.places[index]
 
     def _quantity_names(self) -> list[str]:
         """The names that the losses return, found by a pass over two rows."""
         index = torch.zeros(len(self.seeds), 2, dtype=torch.long, device=self.device)
         noise = torch.zeros(len(self.seeds), 2, self.draws.columns, device=self.device)
         with torch.no_grad():
-            rows = self._observe(index) | self._others(index)
-            arguments = (self.parameters, rows, noise, self._values(range(1))[0])
+            carry = self.carried.shown(index)
+            arguments = (self.parameters, carry, self._observe(index), noise, self._values(range(1))[0])
             turns = range(len(self.recipe.players))
             return [name for turn in turns for name in self._batched(turn)(*arguments)[1]]
 

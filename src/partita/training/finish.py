@@ -1,6 +1,6 @@
 """What is left to do once the steps are over: closed forms, and the statistics batch normalisation goes on with."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import prod
 
 import numpy as np
@@ -13,6 +13,8 @@ from partita.recipes.recipe import value_at
 from partita.trace import Batch
 from partita.training.draws import seed_of
 
+# Changes the networks of one model in place: networks, observations, seed.
+Finish = Callable[[Mapping[str, nn.Module], Tensor, int], None]
 ROWS_LOOKED_AT = 20000
 NUMBERS_LOOKED_AT = 1 << 27
 ROWS_NORMALISED = 2000
@@ -25,21 +27,21 @@ def rows_to_look_at(shape: Sequence[int]) -> np.ndarray:
     return np.arange(size) if size <= most else np.sort(np.random.default_rng(0).choice(size, most, replace=False))
 
 
-def needs_finishing(recipe: Recipe, modules: Mapping[str, nn.Module]) -> bool:
-    return recipe.finish is not None or bool(_normalisations(modules))
+def needs_finishing(finish: Finish | None, modules: Mapping[str, nn.Module]) -> bool:
+    return finish is not None or bool(_normalisations(modules))
 
 
 def finished(
-    recipe: Recipe, parameters: Mapping[str, Tensor], rows: Mapping[str, Tensor], seed: int
+    recipe: Recipe, finish: Finish | None, parameters: Mapping[str, Tensor], rows: Mapping[str, Tensor], seed: int
 ) -> dict[str, Tensor]:
-    """The parameters of one model after `recipe.finish`, with statistics for its batch normalisations."""
+    """The parameters of one model after `finish`, with statistics for its batch normalisations."""
     modules = {name: make().to(rows["x"].device) for name, make in recipe.networks.items()}
     for name, module in modules.items():
         own = {key.removeprefix(f"{name}."): p for key, p in parameters.items() if key.startswith(f"{name}.")}
         module.load_state_dict(own, strict=False)
     with torch.no_grad():
-        if recipe.finish is not None:
-            recipe.finish(modules, rows["x"], seed)
+        if finish is not None:
+            finish(modules, rows["x"], seed)
         _normalise(recipe, modules, rows, seed)
     return {f"{name}.{key}": p.detach() for name, module in modules.items() for key, p in module.state_dict().items()}
 

@@ -56,6 +56,8 @@ def fit_in_strides(
     checkpoints: Checkpoints | None = None,
     history: History | None = None,
     watched: Watched = NOTHING,
+    keep_best: bool = False,
+    patience: int | None = None,
     on_begin: OnBegin | None = None,
     on_log: OnLog | None = None,
     stop: Callable[[], bool] = lambda: False,
@@ -63,16 +65,21 @@ def fit_in_strides(
 ) -> Strides[History]:
     """Trains until `steps`, from a checkpoint where there is one, adding to `history` where one is given.
 
-    Raises Interrupted, with everything saved, when `stop` says so. Ends early when no run is finite any more.
+    Rows held out are looked at at every log point; the best parameters there are kept where `keep_best`, and a model
+    stops after `patience` of them without better ones. Raises Interrupted, with everything saved, when `stop` says so.
+    Ends early when no run goes on, or is finite any more.
     """
-    history = history or History(ensemble.quantity_names, len(ensemble.seeds), watched.names)
+    ensemble.watch_held_out(log_every, keep_best=keep_best, patience=patience)
+    held_out = ensemble.held_out
+    beside = [*(held_out.names if held_out else ()), *watched.names]
+    history = history or History(ensemble.quantity_names, len(ensemble.seeds), beside)
     if checkpoints is not None:
         checkpoints.restore(ensemble, history)
     ensemble.agree()
     if on_begin is not None:
         on_begin(history)
     saved_at = time.monotonic()
-    while ensemble.step < steps:
+    while ensemble.step < steps and not (held_out and held_out.all_stopped):
         to_log = log_every - ensemble.step % log_every
         ensemble.advance(min(STRIDE, to_log, steps - ensemble.step))
         if ensemble.step % log_every == 0 or ensemble.step == steps:
@@ -80,18 +87,20 @@ def fit_in_strides(
             if history.steps:  # a first half may have ended, and logged, between two log points
                 since = min(since, ensemble.step - history.steps[-1])
             quantities = ensemble.read_quantities(since)
+            seen = [held_out.look()] if held_out else []
             scores = watched.at(ensemble, len(history.steps) + 1, ensemble.step == steps)
-            history.append(ensemble.step, np.concatenate([quantities, scores]))
+            history.append(ensemble.step, np.concatenate([quantities, *seen, scores]))
             if on_log is not None:
                 on_log(ensemble, history)
             if not history.finite().any():
                 break
         wish = stop()
-        due = time.monotonic() - saved_at > seconds_between_checkpoints or ensemble.step == steps
+        over = ensemble.step == steps or (held_out is not None and held_out.all_stopped)
+        due = time.monotonic() - saved_at > seconds_between_checkpoints or over
         if checkpoints is not None and (wish or due) and ensemble.ranks.first:
             checkpoints.save(ensemble, history)
             saved_at = time.monotonic()
-        if wish and ensemble.step < steps:
+        if wish and not over:
             raise Interrupted(f"stopped at step {ensemble.step} of {steps}")
         yield
     _voice_concern(ensemble, history)
@@ -99,11 +108,12 @@ def fit_in_strides(
 
 
 def _voice_concern(ensemble: Ensemble, history: History) -> None:
-    """Warns once of what the method finds worrying in the last logged quantities of its runs."""
-    if ensemble.recipe.concern is None or not history.steps or not ensemble.ranks.first:
+    """Warns once of what a player finds worrying in the last logged quantities of its runs."""
+    if not history.steps or not ensemble.ranks.first:
         return
     last = history.row(-1)
-    found = [ensemble.recipe.concern(dict(zip(history.names, values))) for values in last.T.tolist()]
-    worries = [words for words in found if words]
-    if worries:
-        log.warning("%s (%d of %d runs)", worries[0], len(worries), len(found))
+    for concern in [player.concern for player in ensemble.recipe.players if player.concern is not None]:
+        found = [concern(dict(zip(history.names, values))) for values in last.T.tolist()]
+        worries = [words for words in found if words]
+        if worries:
+            log.warning("%s (%d of %d runs)", worries[0], len(worries), len(found))

@@ -39,6 +39,13 @@ class History:
         chosen.restore(self.steps, np.asarray(self.values()[..., runs]))
         return chosen
 
+    def until(self, step: int) -> "History":
+        """The same log up to this step."""
+        kept = sum(each <= step for each in self.steps)
+        shorter = History(self._judged(self.names), self.runs, self.watched)
+        shorter.restore(self.steps[:kept], self.values()[:kept])
+        return shorter
+
     def of(self, run: int) -> dict[str, np.ndarray]:
         """`step` and every quantity of one run, an array each."""
         values = self.values()[..., run]

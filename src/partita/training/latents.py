@@ -1,64 +1,51 @@
 """The latents of an ensemble's models, looked at while training, and exchanged for combinations of themselves."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from partita.recipes import Recipe
+from partita.recipes import LatentMap, Recipe
+from partita.recipes.program import Codes
 from partita.training.ensemble import Ensemble
 from partita.training.model import Model
 
 ROWS_LOOKED_AT = 2000
 
 
-@dataclass(frozen=True)
-class Turn:
-    """New latents (z - centre) @ transform; `order` where they are the old ones in another order and nothing else."""
-
-    centre: np.ndarray
-    transform: np.ndarray
-    order: tuple[int, ...] | None = None
-
-    @staticmethod
-    def reordering(order: Sequence[int]) -> "Turn":
-        """order[k] is the latent that becomes latent k."""
-        return Turn(np.zeros(len(order)), np.eye(len(order))[:, list(order)], tuple(order))
-
-
-def turn_latents(warm: Ensemble, onward: Ensemble, turns: Sequence[Turn]) -> None:
-    """Puts the state of `warm` into `onward`, each model with its new latents. Every model decodes as before."""
-    state = {name: tensor.clone() for name, tensor in warm.state().items()}
-    for position, turn in enumerate(turns):
-        if turn.order is None:
-            _combine(state, position, turn, warm)
-        elif turn.order != tuple(range(len(turn.order))):
+def map_latents(before: Ensemble, onward: Ensemble, maps: Sequence[LatentMap]) -> None:
+    """Puts the state of `before` into `onward`, each model with its new latents. Every model decodes as before."""
+    state = {name: tensor.clone() for name, tensor in before.state().items()}
+    for position, wanted in enumerate(maps):
+        if wanted.order is None:
+            _combine(state, position, wanted, before)
+        elif wanted.order != tuple(range(len(wanted.order))):
             for name, tensor in state.items():
                 if name != "total" and tensor.dim():  # neither the log's sums nor Adam's count of steps
-                    _reorder(name, tensor[position], list(turn.order), warm.recipe)
+                    _reorder(name, tensor[position], list(wanted.order), before.recipe)
     state["total"] = torch.zeros_like(onward.total)
-    if onward.bank is not None:  # it remembers latents that are no more
-        onward.bank.forget()
-        state["bank"] = onward.bank.kept.clone()
-    onward.load_state(state, warm.step)
+    onward.load_state(state, before.step)
+    onward.carried.forget(rows_only=True)  # what was carried of rows are latents that are no more
 
 
-def model_of(ensemble: Ensemble, position: int) -> Model:
-    return Model(ensemble.recipe, ensemble.model(position), ensemble.x_scale, ensemble.device)
+def model_of(ensemble: Ensemble, position: int, *, best: bool = False) -> Model:
+    return Model(ensemble.recipe, ensemble.model(position, best=best), ensemble.x_scale, ensemble.device)
 
 
 def some_rows(ensemble: Ensemble, most: int = ROWS_LOOKED_AT) -> np.ndarray:
-    rows = np.sort(np.random.default_rng(0).permutation(len(ensemble.x))[:most])
+    """Of the rows held out for judging where there are some, else of those trained on."""
+    split = ensemble.split
+    rows = split.judging if len(split.judging) else split.training
+    rows = rows[np.sort(np.random.default_rng(0).permutation(len(rows))[:most])]
     return ensemble.x[torch.as_tensor(rows, device=ensemble.x.device)].cpu().numpy()
 
 
-def posterior_of(model: Model, x: np.ndarray, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
-    """z drawn once from each posterior, with the posteriors' means and log-variances, in float64."""
+def codes_of(model: Model, x: np.ndarray, device: torch.device) -> Codes:
+    """One draw from each posterior of x, and the posteriors' means and log-variances."""
     mean, log_variance = (torch.as_tensor(part, dtype=torch.float64, device=device) for part in model.posterior(x))
     noise = torch.randn(mean.shape, generator=torch.Generator().manual_seed(0), dtype=torch.float64).to(device)
-    return mean + torch.exp(0.5 * log_variance) * noise, mean, log_variance
+    return Codes(mean + torch.exp(0.5 * log_variance) * noise, mean, log_variance)
 
 
 def _reorder(name: str, tensor: Tensor, order: list[int], recipe: Recipe) -> None:
@@ -71,7 +58,7 @@ def _reorder(name: str, tensor: Tensor, order: list[int], recipe: Recipe) -> Non
         tensor.copy_(tensor[:, order].clone())
 
 
-def _combine(state: dict[str, Tensor], position: int, turn: Turn, warm: Ensemble) -> None:
+def _combine(state: dict[str, Tensor], position: int, wanted: LatentMap, warm: Ensemble) -> None:
     """The same two layers for combinations of latents; their Adam moments start again.
 
     The mean of a combination's posterior is exact. Its variance is the mean over rows: what of it depends on x is
@@ -79,8 +66,8 @@ def _combine(state: dict[str, Tensor], position: int, turn: Turn, warm: Ensemble
     """
     names = (*_last_layer(warm.recipe), *_first_layer(warm.recipe))
     weight, bias, entry, *offset = (state[f"parameters{name}"][position] for name in names)
-    log_variance = posterior_of(model_of(warm, position), some_rows(warm), warm.device)[2]
-    transform, centre = (torch.as_tensor(part, device=warm.device) for part in (turn.transform, turn.centre))
+    log_variance = codes_of(model_of(warm, position), some_rows(warm), warm.device).log_variance
+    transform, centre = (torch.as_tensor(part, device=warm.device) for part in (wanted.transform, wanted.centre))
     latents = len(centre)
     for constant in offset:
         constant.copy_(constant.double() + entry.double() @ centre)

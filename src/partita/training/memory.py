@@ -9,6 +9,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.autograd.graph import saved_tensors_hooks
 
 from partita.recipes import Recipe
+from partita.training.carry import carried_by, rows_shown
 from partita.training.draws import POINTS_A_SHUFFLE_BLOCK, STEPS_A_NOISE_BLOCK
 from partita.training.objective import objective, values_at
 
@@ -23,24 +24,25 @@ USABLE = 0.8
 
 
 def bytes_a_model(recipe: Recipe, size: int, batch_size: int, device: torch.device) -> int:
-    """Predicted peak of one more model in an ensemble: parameters, activations, draws and bank."""
+    """Predicted peak of one more model in an ensemble: parameters, activations, draws, and what steps leave behind."""
     if not recipe.players:
         return 0
-    latents, columns = recipe.architecture.latents, sum(recipe.noise.values())
+    columns = sum(recipe.noise.values())
     with FakeTensorMode(), device:
         modules = {name: make() for name, make in recipe.networks.items()}
         parameters = {f"{name}.{key}": p for name, module in modules.items() for key, p in module.named_parameters()}
-        rows = _rows(recipe, batch_size, size)
+        rows, carry = _rows(recipe, batch_size), _carry(recipe, batch_size, size)
         noise, values = torch.empty(batch_size, columns), torch.tensor(values_at(recipe, 0))
         kept = [
-            _kept(lambda turn=turn: objective(recipe, turn, modules, size, parameters, rows, noise, values))
+            _kept(lambda turn=turn: objective(recipe, turn, modules, size, parameters, carry, rows, noise, values))
             for turn in range(len(recipe.players))
         ]
     numbers = sum(p.numel() for p in parameters.values())
     draws = 4 * STEPS_A_NOISE_BLOCK * batch_size * columns + 8 * max(size, POINTS_A_SHUFFLE_BLOCK)
-    bank = 8 * size * latents if recipe.bank else 0
-    observed = sum(row.numel() * row.element_size() for row in rows.values())
-    return round(4 * COPIES_OF_A_PARAMETER * numbers + BACKWARD * max(kept) + 2 * observed + 2 * draws + bank)
+    carried = sum(4 * len(one.start) * (size if one.rows else 1) for one in carried_by(recipe).values())
+    seen = [*rows.values(), *carry.values()]
+    observed = sum(tensor.numel() * tensor.element_size() for tensor in seen)
+    return round(4 * COPIES_OF_A_PARAMETER * numbers + BACKWARD * max(kept) + 2 * observed + 2 * draws + carried)
 
 
 def models_that_fit(recipe: Recipe, size: int, batch_size: int, device: torch.device, limit: int) -> int:
@@ -66,15 +68,21 @@ def in_words(count: float) -> str:
     return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"
 
 
-def _rows(recipe: Recipe, batch_size: int, size: int) -> dict[str, Tensor]:
+def _rows(recipe: Recipe, batch_size: int) -> dict[str, Tensor]:
     house = recipe.architecture
     rows = {"x": torch.empty(batch_size, *house.shape)}
     if house.labels:
         rows |= {"u": torch.empty(batch_size, house.labels)}
         rows |= {"labelled": torch.empty(batch_size)}
-    if recipe.bank:
-        rows["bank"] = torch.empty(2 * house.latents, min(recipe.bank + batch_size, size))
     return rows
+
+
+def _carry(recipe: Recipe, batch_size: int, size: int) -> dict[str, Tensor]:
+    shapes = {
+        name: (len(carry.start), rows_shown(carry, size, batch_size)) if carry.rows else (len(carry.start),)
+        for name, carry in carried_by(recipe).items()
+    }
+    return {name: torch.empty(shape) for name, shape in shapes.items()}
 
 
 def _kept(compute) -> int:

@@ -36,28 +36,35 @@ def objective(
     modules: Mapping[str, nn.Module],
     size: int,
     parameters: Mapping[str, Tensor],
+    carry: Mapping[str, Tensor],
     rows: Mapping[str, Tensor],
     noise: Tensor,
     values: Tensor,
     ranks: Ranks = ALONE,
-) -> tuple[Tensor, dict[str, Tensor]]:
-    """The loss and quantities of the player whose turn it is, for one model; under vmap, for E models.
+) -> tuple[Tensor, dict[str, Tensor], dict[str, Tensor]]:
+    """The loss and quantities of the player whose turn it is, and what its measures carry on, for one model; under
+    vmap, for E models.
 
-    `rows` holds x, and u and labelled where there are labels; `noise` the recipe's noises side by side; `values` the
+    `carry` is what earlier steps left (`trace.Carry`); `rows` holds x, and u and labelled where there are labels; `noise` the recipe's noises side by side; `values` the
     numbers of `value_names`. Several `ranks` have their own rows of x each, and all rows of everything else.
     """
     networks, x = taken_on(bound(modules, parameters), rows["x"], ranks)
     named = dict(zip(value_names(recipe), values.unbind(-1)))
     knobs = {name: named[f"knob.{name}"] for name in recipe.knobs}
     pieces = dict(zip(recipe.noise, noise.split(list(recipe.noise.values()), -1)))
-    trace = recipe.trace(networks, Batch(size=size, **{**rows, "x": x}), pieces, knobs)
+    trace = recipe.trace(networks, Batch(size=size, carry=carry, **{**rows, "x": x}), pieces, knobs)
     quantities: dict[str, Tensor] = {}
+    carried: dict[str, Tensor] = {}
     player = recipe.players[turn]
     for measure in player.measures:
-        quantities.update(measure(trace))
+        found = measure(trace)
+        if getattr(measure, "carries", None):
+            found, fresh = found
+            carried.update(fresh)
+        quantities.update(found)
     loss = sum((named[f"{turn}.{name}"] * quantities[name] for name in player.weights), noise.new_zeros(()))
     prefix = "" if turn == 0 else f"{player.owns[0]}_"
-    return loss, {f"{prefix}loss": loss, **quantities}
+    return loss, {f"{prefix}loss": loss, **quantities}, carried
 
 
 def taken_on(networks: Networks, x: Tensor, ranks: Ranks) -> tuple[Networks, Any]:

@@ -1,0 +1,71 @@
+"""Several trainings of one run, of which the best is kept; where there are groups, each finds them first.
+
+With groups fixed from the start the PC objective has local optima that few runs leave. The cure uses no labels (spec
+000, section 8): first every latent is a group of its own, then the latents are put together by the smallest PC of the
+aggregated posterior, and training goes on with the groups. Before they are put together, every second restart exchanges
+its latents for those combinations of them that linear ICA finds independent: gradients turn latents slowly, and half
+the steps may not be enough. (Latents that are correlated given x stay as they are: such a posterior cannot be turned.)
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+
+import torch
+
+from partita.distributions import Groups
+from partita.measures.regrouping import regroup, regroup_codes
+from partita.recipes.closed_form import independent_coordinates
+from partita.recipes.judges import lowest_loss
+from partita.recipes.program import Candidate, LatentMap, Passage, Phase, Program, Replica
+from partita.recipes.recipe import Recipe
+
+ROWS_LOOKED_AT = 2000
+
+
+def restarted(program: Program, alone: Callable[[], Recipe] | None, restarts: int) -> Program:
+    """The program with so many replicas. `alone()` is its recipe with every latent a group of its own: half of the
+    steps are then taken by that. None where the method has no groups to find."""
+    if restarts == 1:
+        return program
+    (candidate,) = program.candidates
+    if not candidate.recipe.players:
+        raise ValueError("restarts are for methods that are trained, and this one is solved in closed form")
+    if alone is None:
+        return Program((Candidate(candidate.phases, replicas=restarts, finish=candidate.finish),), lowest_loss)
+    if all(len(group) == 1 for group in candidate.recipe.groups):
+        return program
+    if candidate.recipe.architecture.posterior == "full":
+        raise ValueError(
+            'posterior="full" needs restarts=1: its triangular factor cannot follow latents into another order'
+        )
+    phases = (Phase(alone(), 0.5), Phase(candidate.recipe, 0.5))
+    return Program((Candidate(phases, (put_together,), restarts),), lowest_loss)
+
+
+def put_together(replicas: Sequence[Replica], groups: Groups | None) -> Passage:
+    """Each replica's latents in an order that makes its groups the best ones; of the second, the fourth and so on,
+    after linear ICA."""
+    assert groups is not None
+    return Passage([_map(replica, groups, unmix=replica.number % 2 == 1) for replica in replicas])
+
+
+def _map(replica: Replica, target: Groups, *, unmix: bool) -> LatentMap:
+    codes = replica.codes(ROWS_LOOKED_AT)
+    sizes = [len(group) for group in target]
+    if not bool(torch.isfinite(codes.z).all()):
+        return LatentMap.reordering(range(codes.z.shape[1]))
+    if unmix and replica.recipe.architecture.posterior == "diagonal":
+        z = codes.z.cpu().numpy()
+        centre, transform = independent_coordinates(z, replica.seed, logging.DEBUG)
+        found = regroup_codes(torch.as_tensor((z - centre) @ transform, device=codes.z.device), sizes)
+        return LatentMap(centre, transform[:, _order(target, found)])
+    return LatentMap.reordering(_order(target, regroup(codes.z, codes.mean, codes.log_variance, sizes)))
+
+
+def _order(target: Groups, found: Groups) -> list[int]:
+    """order[k] is the latent that becomes latent k."""
+    order = [0] * sum(map(len, target))
+    for place, group in zip(target, found):
+        for new, old in zip(place, group):
+            order[new] = old
+    return order

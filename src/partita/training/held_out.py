@@ -1,0 +1,104 @@
+"""Rows that no model was trained on, looked at at every log point; and the weights that did best there."""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.func import vmap
+
+from partita.training.capture import recorded
+from partita.training.draws import seed_of
+from partita.training.objective import objective, values_at
+
+# Rows looked at: a batch for so many steps, so that a look costs about a hundredth of the steps it is about.
+STEPS_A_BATCH = 25
+
+
+class HeldOut:
+    """What the first player's measures say of the rows held out for judging, always with the same noise, and at the
+    weights where schedules end: so one look compares with another.
+
+    With `keep_best`, the parameters with the lowest loss so far are kept, each model's own. A model that finds nothing
+    better for `patience` looks in a row has stopped: what becomes of it after that is forgotten, while its neighbours
+    go on.
+    """
+
+    def __init__(self, ensemble: Any, log_every: int, *, keep_best: bool, patience: int | None):
+        self.ensemble, self.keep_best, self.patience = ensemble, keep_best, patience
+        device, models = ensemble.device, len(ensemble.seeds)
+        self.rows = ensemble.observe(self._chosen(log_every))
+        noise = [self._noise(seed) for seed in ensemble.seeds]
+        self.noise = torch.stack(noise).to(device)
+        ends = [values_at(recipe, float("inf")) for recipe in ensemble.recipes]
+        self.values = torch.tensor(ends, device=device)
+        self._look = vmap(
+            partial(objective, ensemble.recipe, 0, ensemble.modules, ensemble.size), in_dims=(0, 0, None, 0, 0)
+        )
+        with torch.no_grad():
+            self.names = [f"held_out_{name}" for name in self._quantities()[1]]
+        self.best_loss = torch.full((models,), torch.inf, device=device)
+        self.best_step, self.stale, self.stopped_at = (
+            torch.zeros(models, dtype=torch.long, device=device) for _ in range(3)
+        )
+        self.best = {name: p.detach().clone() for name, p in ensemble.parameters.items()} if keep_best else {}
+        self._replay = None
+        self._all_stopped: bool | None = None  # known only after a look: asking the device takes time
+
+    def look(self) -> np.ndarray:
+        """(quantities, E), and takes note of them."""
+        with torch.no_grad():
+            found = self._found()
+        self.ensemble.ranks.share([found])  # what is decided by it is decided alike
+        if self.keep_best:
+            self._note(found[0])
+            self._all_stopped = None
+        return found.cpu().numpy()
+
+    @property
+    def all_stopped(self) -> bool:
+        if self._all_stopped is None:
+            self._all_stopped = self.patience is not None and bool((self.stopped_at > 0).all())
+        return self._all_stopped
+
+    def state(self) -> dict[str, Tensor]:
+        if not self.keep_best:
+            return {}
+        kept = {"loss": self.best_loss, "step": self.best_step, "stale": self.stale, "stopped": self.stopped_at}
+        return {f"best/{name}": p for name, p in self.best.items()} | {f"held_out/{n}": v for n, v in kept.items()}
+
+    def _note(self, loss: Tensor) -> None:
+        going = self.stopped_at == 0
+        better = going & (loss < self.best_loss)
+        for name, kept in self.best.items():
+            mask = better.view(-1, *[1] * (kept.dim() - 1))
+            kept.copy_(torch.where(mask, self.ensemble.parameters[name].detach(), kept))
+        self.best_loss.copy_(torch.where(better, loss, self.best_loss))
+        self.best_step.masked_fill_(better, self.ensemble.step)
+        self.stale.copy_(torch.where(better, 0, self.stale + going.long()))
+        if self.patience is not None:
+            self.stopped_at.masked_fill_(going & (self.stale >= self.patience), self.ensemble.step)
+
+    def _found(self) -> Tensor:
+        """On a GPU by a graph, which reads the parameters where they are."""
+        if self.ensemble.device.type != "cuda":
+            return torch.stack(list(self._quantities()[1].values()))
+        if self._replay is None:
+            self._replay = recorded(lambda: torch.stack(list(self._quantities()[1].values())))
+        return self._replay()
+
+    def _quantities(self) -> tuple[Tensor, dict[str, Tensor], dict[str, Tensor]]:
+        ensemble = self.ensemble
+        return self._look(ensemble.parameters, ensemble.carried.overview(), self.rows, self.noise, self.values)
+
+    def _chosen(self, log_every: int) -> Tensor:
+        """All rows held out, or as many as the steps between two looks are worth, spread evenly over them."""
+        rows, batch = self.ensemble.split.judging, self.ensemble.draws.batch_size
+        most = max(2, min(len(rows), batch * max(1, log_every // STEPS_A_BATCH), self.ensemble.size))
+        chosen = rows[np.linspace(0, len(rows) - 1, most).round().astype(int)]
+        return torch.as_tensor(chosen, device=self.ensemble.device)
+
+    def _noise(self, seed: int) -> Tensor:
+        generator = torch.Generator().manual_seed(seed_of(seed, "held out"))
+        return torch.randn(len(self.rows["x"]), self.ensemble.draws.columns, generator=generator)

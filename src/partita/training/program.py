@@ -1,0 +1,193 @@
+"""Carrying out a program: candidates one after the other, each phase by phase, all replicas at once; one is kept."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from torch import Tensor
+
+from partita.distributions import Groups
+from partita.recipes import Candidate, Passage, Program, Recipe, Replica
+from partita.recipes.program import Codes
+from partita.training.checkpoint import Checkpoints
+from partita.training.draws import seed_of
+from partita.training.ensemble import Ensemble
+from partita.training.fit import fit_in_strides
+from partita.training.history import History
+from partita.training.latents import codes_of, map_latents, model_of, some_rows
+from partita.training.strides import Strides, to_the_end
+
+# Builds an ensemble of these recipes and seeds, with what the program and the candidate say of rows and finishing.
+Make = Callable[[list[Recipe], list[int], Program, Candidate], Ensemble]
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What training gives for one run: the recipe its parameters belong to, the candidate they come from, the log, at
+    which step training ended and whose weights were kept; the groups where they were found, with the evidence."""
+
+    model: dict[str, Tensor]
+    recipe: Recipe
+    history: History
+    step: int
+    kept_step: int
+    candidate: int = 0
+    groups: Groups | None = None
+    evidence: tuple[dict[str, Any], ...] = ()
+
+    @property
+    def diverged(self) -> int | None:
+        """When it stopped being finite, if it did."""
+        return self.history.diverged(0)
+
+
+@dataclass(frozen=True)
+class _Ended:
+    """A candidate at its end: the replicas of all runs, one run after the other."""
+
+    ensemble: Ensemble
+    history: History
+    began: int
+    passage: Passage | None
+
+
+def train_models(programs: Sequence[Program], seeds: Sequence[int], make: Make, steps: int, **settings) -> list[Trained]:
+    """All strides of `train_in_strides`, one after the other."""
+    return to_the_end(train_in_strides(programs, seeds, make, steps, **settings))
+
+
+def train_in_strides(
+    programs: Sequence[Program],
+    seeds: Sequence[int],
+    make: Make,
+    steps: int,
+    *,
+    checkpoints: Checkpoints | None = None,
+    on_begin: Callable[[History], None] | None = None,
+    on_log: Callable[[int, History], None] | None = None,
+    **loop,
+) -> Strides[list[Trained]]:
+    """Trains runs of one structure, each from its seed; `make` builds an ensemble of them.
+
+    `on_begin(history)` and `on_log(step, history)` see one column a run: the first replica, until one is chosen.
+    """
+    program = programs[0]
+    if program.finds_groups and len(programs) > 1:
+        raise ValueError("runs that find their groups may find different ones: they train one by one")
+    ended = []
+    for number, candidate in enumerate(program.candidates):
+        shown = list(range(0, len(seeds) * candidate.replicas, candidate.replicas))
+
+        def begin(history: History, shown=shown) -> None:
+            if on_begin is not None:
+                on_begin(history.only(shown))
+
+        def logged(ensemble: Ensemble, history: History, shown=shown) -> None:
+            if on_log is not None:
+                on_log(ensemble.step, history.only(shown))
+
+        saved = None if checkpoints is None else checkpoints.candidate(number)
+        loop |= {"on_begin": begin, "on_log": logged, "checkpoints": saved}
+        alike = [each.candidates[number] for each in programs]
+        ended.append((yield from _train_candidate(program, alike, seeds, make, steps, **loop)))
+    return [_kept(program, ended, run) for run in range(len(seeds))]
+
+
+def replica_seeds(seed: int, replicas: int) -> list[int]:
+    """The first replica is the run itself; the others are far from every seed a person would choose."""
+    return [seed] + [seed_of(seed, "restart", number) for number in range(1, replicas)]
+
+
+def _train_candidate(
+    program: Program, alike: Sequence[Candidate], seeds: Sequence[int], make: Make, steps: int, *, checkpoints, **loop
+) -> Strides[_Ended]:
+    """The runs' replicas, phase by phase. Of several phases the first to be trained is the last that was begun already;
+    where groups are found on the way, the first of all: what was trained of it is then only put where it ended, and
+    the groups are found again."""
+    candidate, phases = alike[0], range(len(alike[0].phases))
+    members = [seed for first in seeds for seed in replica_seeds(first, candidate.replicas)]
+    saved = [None if checkpoints is None else checkpoints.phase(i, len(phases)) for i in phases]
+    begun = [i for i, each in enumerate(saved) if each is not None and each.exist()]
+    first = 0 if candidate.finds_groups else max(begun, default=0)
+    ends = candidate.ends(steps)
+    ensemble, history, passage, began = None, None, None, ends[first - 1] if first else 0
+    for i in phases[first:]:
+        recipes = [each.phases[i].recipe for each in alike]
+        passages = []
+        if ensemble is not None:
+            began, between = ensemble.step, candidate.between[i - 1]
+            passages = [
+                between(_replicas(ensemble, history, run, candidate.replicas), _groups(recipe))
+                for run, recipe in enumerate(recipes)
+            ]
+            passage = passages[0]
+        made = [recipe if isinstance(recipe, Recipe) else recipe(_found(passage)) for recipe in recipes]
+        onward = make([recipe for recipe in made for _ in range(candidate.replicas)], members, program, candidate)
+        if ensemble is not None:
+            map_latents(ensemble, onward, [each for passage in passages for each in passage.maps])
+        ensemble, last = onward, i == phases[-1]
+        history = yield from fit_in_strides(
+            ensemble, ends[i], checkpoints=saved[i], history=history, keep_best=last,
+            patience=program.patience if last else None, **loop,
+        )  # fmt: skip
+    assert ensemble is not None
+    assert history is not None
+    return _Ended(ensemble, history, began, passage)
+
+
+def _kept(program: Program, ended: Sequence[_Ended], run: int) -> Trained:
+    """The replica of a run that the judge prefers."""
+    counts = [candidate.replicas for candidate in program.candidates]
+    replicas = [
+        replica
+        for each, count in zip(ended, counts)
+        for replica in _replicas(each.ensemble, each.history, run, count, began=each.began, best=True)
+    ]
+    chosen = 0 if program.judge is None else program.judge(replicas)
+    number = 0
+    while chosen >= counts[number]:
+        chosen, number = chosen - counts[number], number + 1
+    end, position = ended[number], run * counts[number] + chosen
+    step, kept = end.ensemble.stopped(position)
+    passage = end.passage or Passage(())
+    return Trained(
+        end.ensemble.model(position, best=True),
+        end.ensemble.recipes[position],
+        end.history.only([position]).until(step),
+        step,
+        kept,
+        number,
+        passage.groups,
+        passage.evidence,
+    )
+
+
+def _replicas(
+    ensemble: Ensemble, history: History, run: int, count: int, *, began: int = 0, best: bool = False
+) -> list[Replica]:
+    positions = range(run * count, (run + 1) * count)
+    replicas = []
+    for number, position in enumerate(positions):
+        logged = history.of(position)
+        steps = logged.pop("step")
+        codes = partial(_codes, ensemble, position, best)
+        replicas.append(Replica(ensemble.recipe, number, ensemble.seeds[position], began, steps, logged, codes))
+    return replicas
+
+
+def _codes(ensemble: Ensemble, position: int, best: bool, most: int) -> Codes:
+    """The first rank's, so that all ranks decide alike."""
+    codes = codes_of(model_of(ensemble, position, best=best), some_rows(ensemble, most), ensemble.device)
+    ensemble.ranks.share([codes.z, codes.mean, codes.log_variance])
+    return codes
+
+
+def _groups(recipe: Any) -> Groups | None:
+    return recipe.groups if isinstance(recipe, Recipe) else None
+
+
+def _found(passage: Passage | None) -> Groups:
+    if passage is None or passage.groups is None:
+        raise ValueError("a phase waits for groups, and nothing before it finds them")
+    return passage.groups
