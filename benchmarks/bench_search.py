@@ -22,11 +22,14 @@ from partita.distributions import as_groups
 from partita.estimator import Disentangler
 from partita.measures.regrouping import regroup
 from partita.recipes import RECIPES
+from partita.recipes.judges import late_loss
+from partita.recipes.restarts import put_together
 from partita.structure import align
 from partita.training import Ensemble, Model
 from partita.training.device import choose_device, worth_compiling
 from partita.training.fit import fit
-from partita.training.search import late_loss, regroup_latents, restart_seeds
+from partita.training.latents import map_latents
+from partita.training.program import passed, replica_seeds, replicas_of
 
 RESTARTS, SEEDS, BETA, SOLVED = 8, 10, 4.0, 0.95
 LINEAR = {"network": "linear", "likelihood": "gaussian:0.25"}
@@ -54,7 +57,7 @@ def trial(world: str, data_seed: int, steps: int, device: torch.device) -> dict[
     house = {**house, "latents": 6, "shape": dataset.shape, "learning_rate": 3e-3}
     grouped = RECIPES["pdisvae"](groups=groups, beta=BETA, **house)
     single = RECIPES["pdisvae"](groups=None, beta=BETA, **house)
-    seeds = [seed for first in range(SEEDS) for seed in restart_seeds(first, RESTARTS)]
+    seeds = [seed for first in range(SEEDS) for seed in replica_seeds(first, RESTARTS)]
 
     def ensemble(recipe, members) -> Ensemble:
         return Ensemble(
@@ -68,13 +71,15 @@ def trial(world: str, data_seed: int, steps: int, device: torch.device) -> dict[
     warm, onward = ensemble(single, seeds), ensemble(grouped, seeds)
     while warm.step < steps // 2:
         warm.advance(10)
-    regroup_latents(warm, onward, RESTARTS)
-    losses = late_loss(fit(onward, steps, log_every=100)).reshape(SEEDS, RESTARTS)
+    map_latents(warm, onward, passed(warm, put_together, [grouped.groups] * SEEDS, RESTARTS))
+    history = fit(onward, steps, log_every=100)
+    replicas = [replicas_of(onward, history, run, RESTARTS) for run in range(SEEDS)]
+    losses = np.array([[late_loss(replica) for replica in of_a_run] for of_a_run in replicas])
     tcvae = ensemble(single, list(range(SEEDS)))
     while tcvae.step < steps:
         tcvae.advance(10)
     regrouped = ensemble(grouped, list(range(SEEDS)))
-    regroup_latents(tcvae, regrouped)
+    map_latents(tcvae, regrouped, passed(tcvae, put_together, [grouped.groups] * SEEDS))
     each = r2_of(onward, dataset, groups)
     return {
         "random start": r2_of(plain, dataset, groups),
@@ -98,8 +103,9 @@ def estimator_trial(world: str, data_seed: int, device: torch.device) -> dict[st
 
 
 def ica_r2(dataset, groups, seed: int, device: torch.device) -> float:
-    recipe = RECIPES["ica"](latents=6, shape=dataset.shape)
-    runs = Ensemble([recipe], [seed], dataset.x, batch_size=128, device=device)
+    (candidate,) = RECIPES["ica"](latents=6, shape=dataset.shape).candidates
+    recipe = candidate.recipe
+    runs = Ensemble([recipe], [seed], dataset.x, batch_size=128, device=device, finish=candidate.finish)
     mean, log_variance = map(torch.as_tensor, Model(recipe, runs.model(0), device=device).posterior(dataset.x))
     z = mean + torch.exp(0.5 * log_variance) * torch.randn(mean.shape, generator=torch.Generator().manual_seed(0))
     found = regroup(z.double(), mean.double(), log_variance.double(), [len(group) for group in as_groups(groups, 6)])

@@ -19,12 +19,14 @@ from partita.data import Dataset, load
 from partita.measures.correlation import correlation, gaussian_tc
 from partita.metrics import mig
 from partita.recipes import RECIPES
+from partita.recipes.restarts import put_together
 from partita.structure import align
 from partita.studies import Run, Store, plan, train
 from partita.studies.evaluate import some_rows
 from partita.training import Ensemble, Interrupted, Model
 from partita.training.device import choose_device
-from partita.training.search import regroup_latents
+from partita.training.latents import map_latents
+from partita.training.program import passed
 from written import about, in_one_line, keep, markdown, mean_and_range
 
 SOLVED, BETA, GROUPS = 0.95, 4.0, (2, 2, 2)
@@ -81,7 +83,7 @@ def on_groups(by: str, data_seed: int, seeds: int, steps: int, device: torch.dev
         if start != "random start":
             warm = ensemble(single)
             trained(warm, steps // 2)
-            regroup_latents(warm, onward)
+            map_latents(warm, onward, passed(warm, put_together, [grouped.groups] * seeds))
         printed = trained(onward, steps)["pc"]
         seconds = time.perf_counter() - begun
         runs = judged(onward, dataset, printed, device)

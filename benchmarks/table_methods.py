@@ -119,7 +119,7 @@ def _trained(pieces, wanted: dict[str, list[Run]], data: Dataset, store: Store, 
     for together in pieces:
         members = {run.id for run in together}
         rows = {name: runs for name, runs in wanted.items() if runs[0].id in members}
-        models = len(together) * together[0].recipe.restarts
+        models = len(together) * together[0].program.replicas
         try:
             start = time.perf_counter()
             train(together, data, store, device=device)

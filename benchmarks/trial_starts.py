@@ -22,11 +22,13 @@ import torch
 
 from partita.data import load
 from partita.recipes import RECIPES, Ramp, Recipe
+from partita.recipes.judges import late_loss
+from partita.recipes.restarts import put_together
 from partita.training import Ensemble
 from partita.training.device import choose_device
 from partita.training.fit import fit
-from partita.training.latents import model_of
-from partita.training.search import late_loss, regroup_latents, restart_seeds
+from partita.training.latents import map_latents, model_of
+from partita.training.program import passed, replica_seeds, replicas_of
 
 KNOWN, UNKNOWN, NEIGHBOURS = 0.75, 0.25, 8
 SILENT = 0.2  # standard deviation of the means below which a latent says nothing
@@ -90,7 +92,7 @@ def main() -> None:
     house = {"latents": sum(groups), "shape": sprites.shape, "network": asked.network, "likelihood": "bernoulli"}
     house["learning_rate"] = asked.learning_rate
     runs_asked = range(asked.first_seed, asked.first_seed + asked.starts)
-    seeds = [seed for first in runs_asked for seed in restart_seeds(first, asked.restarts)]
+    seeds = [seed for first in runs_asked for seed in replica_seeds(first, asked.restarts)]
 
     def runs(recipe: Recipe, seeds: list[int]) -> Ensemble:
         settings = {"x_scale": sprites.x_scale, "u": truth, "batch_size": asked.batch_size, "device": device}
@@ -102,8 +104,9 @@ def main() -> None:
         before = runs(warm_recipe(asked.warm, asked.anneal, house), seeds)
         while before.step < asked.steps // 2:
             before.advance(10)
-        regroup_latents(before, onward, asked.restarts)
-    losses = late_loss(fit(onward, asked.steps, log_every=10))
+        map_latents(before, onward, passed(before, put_together, [recipe.groups] * asked.starts, asked.restarts))
+    history = fit(onward, asked.steps, log_every=10)
+    losses = [late_loss(each) for each in replicas_of(onward, history, 0, len(seeds))]
     rows = []
     for position in range(len(seeds)):
         codes = model_of(onward, position).posterior(sprites.x)[0]

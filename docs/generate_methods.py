@@ -3,7 +3,7 @@
 import inspect
 from pathlib import Path
 
-from partita.recipes import RECIPES
+from partita.recipes import RECIPES, build
 from partita.recipes.equation import equation, keywords
 
 FOLDER = Path(__file__).with_name("methods")
@@ -28,7 +28,7 @@ def page(name: str) -> str:
     lines += [f"| `{key}` | {default(p.default)} |" for key, p in keywords(method).items()]
     lines += ["", "Networks, likelihood, steps, batch size and learning rate are options of every method; see", ""]
     lines += ["```", f"partita train {name} --help", "```"]
-    recipe = method(shape=(1,))
+    recipe = build(name, shape=(1,)).recipe
     if recipe.players:
         lines += ["", "| player | owns | logs |", "|---|---|---|"]
         lines += [

@@ -123,9 +123,7 @@ class Disentangler(TransformerMixin, BaseEstimator):
 
         steps = int(self.steps)
         log_every = max(1, steps // LOG_POINTS)
-        (trained,) = train_models(
-            [program], [int(self.seed)], make, steps, log_every=log_every, on_log=self._on_log
-        )
+        (trained,) = train_models([program], [int(self.seed)], make, steps, log_every=log_every, on_log=self._on_log)
         stopped = trained.diverged
         if stopped is not None:
             raise ValueError(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from partita.recipes import RECIPES
+from partita.recipes import RECIPES, build
 from partita.recipes.equation import keywords
 from partita.training import Checkpoints, Ensemble, Interrupted, fit
 
@@ -19,7 +19,7 @@ CASES += [("pdisvae", {"groups": ((0, 3), (1, 2)), "posterior": family}) for fam
 @pytest.mark.parametrize(("method", "options"), CASES, ids=str)
 def test_captured_steps_are_the_plain_ones(method, options):
     x = np.random.default_rng(0).normal(size=(60, 8)).astype(np.float32)
-    recipe = RECIPES[method](**options, **HOUSE)
+    recipe = build(method, **options, **HOUSE).recipe
     labels = {"u": 0.5 + 0.4 * np.tanh(x[:, :2]), "labelled": np.arange(60) % 2 == 0}
 
     def ensemble() -> Ensemble:

@@ -30,14 +30,16 @@ SMALL = {"width": 16, "depth": 2, "prior_width": 64, "prior_depth": 2}
 
 def recipe(method, **options):
     small = {name: size for name, size in SMALL.items() if name in keywords(RECIPES[method])}
-    return RECIPES[method](**small | options, **HOUSE)
+    return build(method, **small | options, **HOUSE).recipe
 
 
 def ensemble(method, x, seeds=(0,), recipes=None, **settings):
     recipes = recipes or [recipe(method)] * len(seeds)
     u = 0.5 + 0.4 * np.tanh(x[:, :2])  # methods without labels look away
     labelled = np.arange(len(x)) % 2 == 0
-    return Ensemble(recipes, list(seeds), x, u=u, labelled=labelled, batch_size=20, device=CPU, **settings)
+    finish = build(method, **HOUSE).candidates[0].finish
+    settings |= {"u": u, "labelled": labelled, "batch_size": 20, "finish": finish}
+    return Ensemble(recipes, list(seeds), x, device=CPU, **settings)
 
 
 trained = pytest.mark.parametrize("method", [name for name in RECIPES if recipe(name).players])
@@ -48,11 +50,12 @@ def test_each_player_lowers_its_own_objective(method, x):
     """On one batch, while the others stand still."""
     runs = ensemble(method, x, seeds=(0, 1))
     index, noise, values = runs.draws.index(0, 1)[0], runs.draws.noise(0, 1)[0], runs.values(0, 1)[0]
+    carry = runs.carried.shown(index)
     for turn, (player, optimiser) in enumerate(zip(runs.recipe.players, runs.optimisers)):
         owned = list(runs.owned(player).values())
         losses = []
         for _ in range(30):
-            loss = runs._batched(turn)(runs.parameters, runs._observe(index), noise, values)[0]
+            loss = runs._batched(turn)(runs.parameters, carry, runs._observe(index), noise, values)[0]
             losses.append(loss.detach())
             for p, gradient in zip(owned, torch.autograd.grad(loss.sum(), owned)):
                 p.grad = gradient.contiguous()
@@ -108,7 +111,8 @@ def test_the_whole_loss_is_one_graph(method, x):
     index, noise = runs.draws.index(0, 1)[0], runs.draws.noise(0, 1)[0]
     for turn in range(len(runs.recipe.players)):
         traced = torch.compile(runs._batched(turn), fullgraph=True, dynamic=False, backend="aot_eager")
-        arguments = (runs.parameters, runs._observe(index), noise, runs.values(0, 1)[0])
+        carry = runs.carried.shown(index)
+        arguments = (runs.parameters, carry, runs._observe(index), noise, runs.values(0, 1)[0])
         expected, found = runs._batched(turn)(*arguments)[0], traced(*arguments)[0]
         torch.testing.assert_close(found, expected)
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from partita.recipes import RECIPES
+from partita.recipes import RECIPES, build
 from partita.training import Ensemble, Model
 
 HOUSE = {"latents": 6, "shape": (7,), "network": "linear", "likelihood": "gaussian:0.5"}
@@ -25,7 +25,7 @@ def first_loss():
         noise = shared[..., : noise.shape[-1]]  # methods differ in how much noise they take: the first columns are z's
         ensemble.modules = {name: module.double() for name, module in ensemble.modules.items()}
         values = ensemble.values(0, 1)[0].double()
-        loss, quantities = ensemble._batched(0)(parameters, {"x": x[index].double()}, noise, values)
+        loss, quantities, _ = ensemble._batched(0)(parameters, {}, {"x": x[index].double()}, noise, values)
         gradients = torch.autograd.grad(loss.sum(), [parameters[name] for name in owned])
         return loss.item(), {name: q.item() for name, q in quantities.items()}, dict(zip(owned, gradients))
 
@@ -38,8 +38,9 @@ def trained():
 
     def train(method: str, x: np.ndarray, steps: int, seeds=(0,), learning_rate=5e-3, **options):
         house = {"shape": x.shape[1:], "network": "linear", "likelihood": "gaussian:0.09"}
-        recipe = RECIPES[method](learning_rate=learning_rate, **house | options)
-        runs = Ensemble([recipe] * len(seeds), list(seeds), x, batch_size=256, device=torch.device("cpu"))
+        program = build(method, learning_rate=learning_rate, **house | options)
+        recipe, settings = program.recipe, {"batch_size": 256, "finish": program.candidates[0].finish}
+        runs = Ensemble([recipe] * len(seeds), list(seeds), x, device=torch.device("cpu"), **settings)
         runs.advance(steps - 200)
         runs.read_quantities(1)
         runs.advance(200)

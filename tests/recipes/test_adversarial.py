@@ -139,7 +139,7 @@ def test_codes_mean_something_only_when_the_generator_is_asked_to_show_them():
 
 
 def test_a_critic_that_never_errs_is_a_concern():
-    concern = RECIPES["infogan"](shape=(4,)).concern
+    concern = RECIPES["infogan"](shape=(4,)).players[0].concern
     assert concern is not None
     assert concern({"criticism": 2 * math.log(2)}) is None
     assert "critic won" in (concern({"criticism": 0.001}) or "")

@@ -14,8 +14,9 @@ CPU = torch.device("cpu")
 
 
 def solved(method, x, latents, steps=1, seed=0, **options):
-    recipe = RECIPES[method](latents=latents, shape=x.shape[1:], **options)
-    ensemble = Ensemble([recipe], [seed], x, batch_size=min(128, len(x)), device=CPU)
+    program = RECIPES[method](latents=latents, shape=x.shape[1:], **options)
+    recipe, settings = program.recipe, {"finish": program.candidates[0].finish, "device": CPU}
+    ensemble = Ensemble([recipe], [seed], x, batch_size=min(128, len(x)), **settings)
     ensemble.advance(steps)
     return ensemble, Model(recipe, ensemble.model(0), dtype=torch.float64)
 
@@ -117,9 +118,10 @@ def test_widths_are_the_curvature_of_the_decoder(likelihood):
 
 def test_images_and_bytes():
     images = (np.array(load("pdsprites").x[:200]) * 255).astype(np.uint8)
-    recipe = RECIPES["pca"](latents=4, shape=(1, 32, 32), network="burgess", likelihood="bernoulli")
-    ensemble = Ensemble([recipe], [0], images, x_scale=1 / 255, batch_size=64, device=CPU)
-    model = Model(recipe, ensemble.model(0), 1 / 255)
+    program = RECIPES["pca"](latents=4, shape=(1, 32, 32), network="burgess", likelihood="bernoulli")
+    settings = {"x_scale": 1 / 255, "batch_size": 64, "finish": program.candidates[0].finish}
+    ensemble = Ensemble([program.recipe], [0], images, device=CPU, **settings)
+    model = Model(program.recipe, ensemble.model(0), 1 / 255)
     assert model.reconstruct(images).shape == images.shape
     assert model.sample(5).shape == (5, 1, 32, 32)
 
@@ -144,3 +146,14 @@ def test_gaussian_data_are_no_reason_to_fail():
     rotation = unmixing(white, 0)
     np.testing.assert_allclose(rotation @ rotation.T, np.eye(4), atol=1e-6)
     assert unmixing(white[:, :1], 0).tolist() == [[1.0]]
+
+
+def test_unmixing_leaves_directions_without_variance_as_they_are():
+    codes = np.random.default_rng(0).laplace(size=(5, 8))
+    centre, transform = independent_coordinates(codes, 0, logging.DEBUG)
+    lengths = np.linalg.svd(transform, compute_uv=False)
+    flat = np.linalg.matrix_rank(codes - centre)
+    assert flat == 4
+    np.testing.assert_allclose(np.cov(((codes - centre) @ transform).T)[:4, :4], np.eye(4), atol=1e-8)
+    assert (np.abs(lengths - 1) < 1e-8).sum() >= 4
+    np.testing.assert_array_equal(np.abs(independent_coordinates(np.ones((9, 3)), 0)[1]), np.eye(3)[::-1])

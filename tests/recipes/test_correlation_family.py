@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from partita.recipes import RECIPES
+from partita.recipes import RECIPES, build
 from partita.recipes.recipe import value_at
 
 HOUSE = {"latents": 3, "shape": (7,), "network": "linear", "likelihood": "gaussian:0.5"}
@@ -14,9 +14,8 @@ def weights_at(recipe, step: int) -> dict[str, float]:
 
 
 def test_an_annealed_regulariser_starts_with_a_tenth_and_ends_as_the_objective():
-    recipe = RECIPES["pdisvae"](groups=(2, 1), beta=8.0, anneal=100, restarts=2, **HOUSE)
-    plain = RECIPES["pdisvae"](groups=(2, 1), beta=8.0, restarts=2, **HOUSE)
-    for half, whole in ((recipe, plain), (recipe.warm, plain.warm)):
+    programs = [build("pdisvae", groups=(2, 1), beta=8.0, anneal=anneal, restarts=2, **HOUSE) for anneal in (100, 0)]
+    for half, whole in zip(*([phase.recipe for phase in program.candidates[0].phases] for program in programs)):
         assert weights_at(half, 0) == pytest.approx({"recon": 1.0, "kl": 0.1, "pc": 0.8})
         assert weights_at(half, 50) == pytest.approx({"recon": 1.0, "kl": 0.55, "pc": 4.4})
         assert weights_at(half, 100) == weights_at(half, 10**6) == weights_at(whole, 0)
@@ -24,8 +23,8 @@ def test_an_annealed_regulariser_starts_with_a_tenth_and_ends_as_the_objective()
 
 
 def test_groups_to_be_found_are_annealed_before_and_after():
-    recipe = RECIPES["pdisvae"](groups="auto", anneal=100, **HOUSE)
-    for half in (recipe, recipe.grouped(((0, 1), (2,)))):
+    (candidate,) = build("pdisvae", groups="auto", anneal=100, **HOUSE).candidates
+    for half in (candidate.recipe, candidate.last(((0, 1), (2,)))):
         assert weights_at(half, 0) == pytest.approx({"recon": 1.0, "kl": 0.1, "pc": 0.4})
 
 

@@ -55,7 +55,7 @@ def test_the_discriminator_learns_by_its_own_objective_alone(first_loss):
     assert judge.owns == ("discriminator",)
     assert judge.optimiser.betas == (0.5, 0.9)
     assert judge.optimiser.learning_rate == recipe.players[0].optimiser.learning_rate
-    loss = runs._batched(1)(runs.parameters, runs._observe(index), noise, runs.values(0, 1)[0])[0]
+    loss = runs._batched(1)(runs.parameters, {}, runs._observe(index), noise, runs.values(0, 1)[0])[0]
     gradients = torch.autograd.grad(loss.sum(), list(runs.owned(judge).values()))
     start = {name: p.detach().clone() for name, p in runs.owned(judge).items()}
     runs.take_step(index, noise, runs.values(0, 1)[0])

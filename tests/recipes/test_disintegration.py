@@ -48,7 +48,7 @@ def trained_spread(weight: float) -> float:
     x = ((factors - 0.5) @ rng.standard_normal((2, 6)) * 4 + 0.1 * rng.standard_normal((600, 6))).astype(np.float32)
     shown = np.arange(600) % 4 == 0
     options = {"latents": 2, "shape": (6,), "network": "linear", "likelihood": "gaussian:0.05", "labels": 2}
-    recipe = build("vae", disintegration=weight, learning_rate=1e-2, **options)
+    recipe = build("vae", disintegration=weight, learning_rate=1e-2, **options).recipe
     runs = Ensemble([recipe], [0], x, u=factors, labelled=shown, batch_size=128, device=torch.device("cpu"))
     runs.advance(400)
     return measured(Model(recipe, runs.model(0), 1.0, runs.device).posterior(x)[0], factors)
@@ -59,9 +59,12 @@ def test_a_quarter_of_the_labels_turns_the_latents_to_the_factors():
     assert trained_spread(20.0) < 0.1
 
 
-@pytest.mark.parametrize("name", [name for name in RECIPES if RECIPES[name](shape=(1,)).players and name != "infogan"])
+TRAINED = [name for name in RECIPES if build(name, shape=(1,)).recipe.players and name != "infogan"]
+
+
+@pytest.mark.parametrize("name", TRAINED)
 def test_any_trained_method_takes_it(name):
-    recipe = build(name, disintegration=2.0, shape=(4,), latents=2, labels=1)
+    recipe = build(name, disintegration=2.0, shape=(4,), latents=2, labels=1).recipe
     assert recipe.labels in ("some", "all")
     x, u = np.random.default_rng(3).standard_normal((16, 4)).astype(np.float32), np.linspace(0, 1, 16)[:, None]
     runs = Ensemble([recipe], [0], x, u=u.astype(np.float32), batch_size=8, device=torch.device("cpu"))
@@ -77,4 +80,4 @@ def test_methods_in_closed_form_and_odd_weights_say_so():
         build("infogan", disintegration=1.0, shape=(1, 28, 28), network="infogan")
     with pytest.raises(ValueError, match="disintegration must be"):
         build("vae", disintegration=-1.0, shape=(4,))
-    assert build("pca", shape=(4,)).players == ()
+    assert build("pca", shape=(4,)).recipe.players == ()

@@ -43,7 +43,7 @@ def losses(recipe, labelled=None, constant_prior=False):
     found = []
     for turn in range(len(recipe.players)):
         noise = shared[..., : ensemble.draws.columns]
-        loss, quantities = ensemble._batched(turn)(parameters, rows, noise, ensemble.values(0, 1)[0].double())
+        loss, quantities, _ = ensemble._batched(turn)(parameters, {}, rows, noise, ensemble.values(0, 1)[0].double())
         gradients = torch.autograd.grad(loss.sum(), list(parameters.values()), allow_unused=True)
         found.append((loss.item(), {k: q.item() for k, q in quantities.items()}, dict(zip(parameters, gradients))))
     return found

@@ -17,7 +17,7 @@ def loss_and_gradient(method: str, **options):
     parameters = {name: p.detach().double().requires_grad_() for name, p in ensemble.parameters.items()}
     index, noise = ensemble.draws.index(0, 1)[0], ensemble.draws.noise(0, 1)[0].double()
     ensemble.modules = {name: module.double() for name, module in ensemble.modules.items()}
-    loss, _ = ensemble._batched(0)(parameters, {"x": x[index].double()}, noise, ensemble.values(0, 1)[0].double())
+    loss, *_ = ensemble._batched(0)(parameters, {}, {"x": x[index].double()}, noise, ensemble.values(0, 1)[0].double())
     return loss.item(), torch.autograd.grad(loss.sum(), list(parameters.values()))
 
 

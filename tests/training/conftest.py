@@ -21,4 +21,9 @@ def data():
 @pytest.fixture
 def make(data):
     """Ensembles of given recipes and seeds on `data`."""
-    return lambda recipes, seeds: Ensemble(recipes, seeds, data.x, batch_size=50, device=torch.device("cpu"))
+
+    def ensemble(recipes, seeds, program=None, candidate=None) -> Ensemble:
+        settings = {} if program is None else {"hold_out": program.hold_out, "finish": candidate.finish}
+        return Ensemble(recipes, seeds, data.x, batch_size=50, device=torch.device("cpu"), **settings)
+
+    return ensemble

@@ -14,7 +14,7 @@ from partita.recipes import RECIPES, build
 from partita.recipes.equation import keywords
 from partita.training import Ensemble
 from partita.training.ranks import ALONE, Ranks, joined
-from partita.training.search import train_models
+from partita.training.program import train_models
 from partita.training.spread import Spread, gather
 
 CPU = torch.device("cpu")
@@ -45,7 +45,7 @@ def observations() -> np.ndarray:
 
 def recipe(method: str, **options):
     small = {name: size for name, size in SMALL.items() if name in keywords(RECIPES[method])}
-    return build(method, **HOUSE | small | options)
+    return build(method, **HOUSE | small | options).recipe
 
 
 def ensemble(recipes, seeds, ranks: Ranks = ALONE, batch_size: int = BATCH) -> Ensemble:
@@ -57,15 +57,15 @@ def ensemble(recipes, seeds, ranks: Ranks = ALONE, batch_size: int = BATCH) -> E
 def gradients(runs: Ensemble, ranks: Ranks) -> dict[str, torch.Tensor]:
     """Of every player's loss at the start, in float64."""
     index, noise, values = runs.draws.index(0, 1)[0], runs.draws.noise(0, 1)[0], runs.values(0, 1)[0]
-    rows = runs._observe(index, index[:, ranks.rows(BATCH)]) | runs._others(index)
+    rows, carry = runs._observe(index, index[:, ranks.rows(BATCH)]), runs.carried.shown(index)
     for module in runs.modules.values():
         module.double()
     parameters = {name: p.detach().double().requires_grad_() for name, p in runs.parameters.items()}
     found = {}
     for turn, player in enumerate(runs.recipe.players):
         mine = list(runs.owned(player))
-        rows = {name: values.double() for name, values in rows.items()}
-        loss = runs._batched(turn, ranks)(parameters, rows, noise.double(), values.double())[0]
+        rows, carry = ({name: values.double() for name, values in part.items()} for part in (rows, carry))
+        loss = runs._batched(turn, ranks)(parameters, carry, rows, noise.double(), values.double())[0]
         each = torch.autograd.grad(loss.sum(), [parameters[name] for name in mine])
         found |= {f"gradient/{turn}/{name}": g for name, g in zip(mine, ranks.average(each))}
         found[f"gradient/{turn}/loss"] = loss.detach()
@@ -81,11 +81,10 @@ def trained(runs: Ensemble) -> dict[str, torch.Tensor]:
 
 def restarted(ranks: Ranks, **options) -> dict[str, torch.Tensor]:
     """A run that looks for its groups half-way, by PC or by discovery."""
-    from partita.structure import discover_groups
-
-    made = partial(ensemble, ranks=ranks)
-    result = train_models([recipe("pdisvae", **options)], [0], made, 40, log_every=10, discover=discover_groups)
-    return {**result.models[0], "groups": torch.tensor([len(group) for group in result.recipe.groups])}
+    program = build("pdisvae", **HOUSE | options)
+    made = lambda recipes, seeds, *_: ensemble(recipes, seeds, ranks)  # noqa: E731
+    (result,) = train_models([program], [0], made, 40, log_every=10)
+    return {**result.model, "groups": torch.tensor([len(group) for group in result.recipe.groups])}
 
 
 def uneven(ranks: Ranks) -> dict[str, torch.Tensor]:

@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from partita.data.rows import DiskRows
-from partita.recipes import RECIPES
+from partita.recipes import build
 from partita.training import Ensemble
 from partita.training.disk import STEPS_AHEAD, OnDisk
-from partita.training.search import train_models
+from partita.training.program import train_models
 
 CPU = torch.device("cpu")
 
@@ -26,12 +26,12 @@ def images(n=50):
 @pytest.mark.parametrize(("method", "options"), [("vae", {}), ("factor_vae", {}), ("pca", {}), ("idvae", {})])
 def test_the_same_bytes(method, options):
     """Scaled 8-bit images, several models, an uneven number of epochs, labels where the method takes them."""
-    x, labels = images(), RECIPES[method](shape=(1,)).labels != "none"
-    recipe = RECIPES[method](
-        latents=3, shape=(1, 4, 4), network="mlp", hidden=(16,), likelihood="gaussian", labels=2 * labels, **options
-    )
+    x, labels = images(), build(method, shape=(1,)).recipe.labels != "none"
+    house = {"latents": 3, "shape": (1, 4, 4), "network": "mlp", "hidden": (16,), "likelihood": "gaussian"}
+    program = build(method, labels=2 * labels, **house, **options)
+    recipe, finish = program.recipe, program.candidates[0].finish
     u = np.random.default_rng(1).uniform(0.1, 0.9, (50, 2)).astype(np.float32) if labels else None
-    settings = {"x_scale": 1 / 255, "u": u, "batch_size": 16, "device": CPU}
+    settings = {"x_scale": 1 / 255, "u": u, "batch_size": 16, "device": CPU, "finish": finish}
     held, streamed = (Ensemble([recipe] * 2, [3, 4], source, **settings) for source in (x, on_disk(x)))
     for count in (10, 10, 3, 7):
         held.advance(count)
@@ -43,11 +43,11 @@ def test_the_same_bytes(method, options):
 
 
 def test_restarts_look_at_the_same_rows(x):
-    recipe = RECIPES["pdisvae"](latents=4, groups=(2, 2), shape=(8,), network="linear", restarts=2)
+    program = build("pdisvae", latents=4, groups=(2, 2), shape=(8,), network="linear", restarts=2)
     found = []
     for source in (x, on_disk(x)):
-        make = lambda recipes, seeds, source=source: Ensemble(recipes, seeds, source, batch_size=20, device=CPU)  # noqa: E731
-        found.append(train_models([recipe], [0], make, 40, log_every=10).models[0])
+        make = lambda recipes, seeds, *_, source=source: Ensemble(recipes, seeds, source, batch_size=20, device=CPU)  # noqa: E731
+        found.append(train_models([program], [0], make, 40, log_every=10)[0].model)
     for name, tensor in found[0].items():
         assert torch.equal(tensor, found[1][name]), name
 

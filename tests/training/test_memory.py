@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from partita.recipes import RECIPES
+from partita.recipes import RECIPES, build
 from partita.training import memory
 from partita.training.memory import bytes_a_model, in_words, models_that_fit
 
@@ -23,7 +23,7 @@ def test_an_mlp_by_hand():
 
 @pytest.mark.parametrize("method", RECIPES)
 def test_every_method_has_a_prediction(method):
-    recipe = RECIPES[method](latents=4, shape=(8,), network="mlp", likelihood="gaussian", labels=2)
+    recipe = build(method, latents=4, shape=(8,), network="mlp", likelihood="gaussian", labels=2).recipe
     found = bytes_a_model(recipe, 500, 32, CPU)
     assert (found > 0) == bool(recipe.players)
 

@@ -106,7 +106,7 @@ def test_ranks_that_saw_only_their_own_rows_would_be_wrong(method, one):
     for rank in range(2):
         rows = Ranks(rank, 2).rows(BATCH)
         arguments = (runs._observe(whole[:, rows]), runs.draws.noise(0, 1)[0][:, rows], runs.values(0, 1)[0])
-        loss = runs._batched(0)(runs.parameters, *arguments)[0]
+        loss = runs._batched(0)(runs.parameters, {}, *arguments)[0]
         halves.append(torch.autograd.grad(loss.sum(), list(runs.parameters.values())))
     local = dict(zip(runs.parameters, ((a + b) / 2 for a, b in zip(*halves))))
     right = gradients(ensemble([recipe(method)] * 2, [0, 1]), ALONE)

@@ -2,11 +2,13 @@
 
 from dataclasses import replace
 from functools import partial
+from inspect import signature
 
 from partita.data.nearest import nearest
 from partita.recipes.adversarial import infogan
 from partita.recipes.auto_groups import finding_groups
 from partita.recipes.closed_form import ae_ica, ica, pca
+from partita.recipes.control import control_vae
 from partita.recipes.correlation_family import beta_stcvae, beta_tcvae, hfvae, pdisvae
 from partita.recipes.density_ratio import factor_vae, rtc_vae
 from partita.recipes.elbo_family import annealed_vae, beta_vae, vae
@@ -18,11 +20,13 @@ from partita.recipes.prior_family import ica_vae, isa_vae
 from partita.recipes.program import Candidate, LatentMap, Passage, Phase, Program, Replica
 from partita.recipes.recipe import Adam, Player, Ramp, Recipe, whole, with_disintegration
 from partita.recipes.restarts import restarted
+from partita.trace import Dream
 
 RECIPES = {
     "vae": vae,
     "beta_vae": beta_vae,
     "annealed_vae": annealed_vae,
+    "control_vae": control_vae,
     "beta_tcvae": beta_tcvae,
     "hfvae": hfvae,
     "pdisvae": pdisvae,
@@ -68,13 +72,19 @@ def build(
     if judge not in JUDGES:
         raise ValueError(f"unknown judge {judge!r}{nearest(judge, JUDGES)}; choose from {', '.join(JUDGES)}")
     make = RECIPES[method]
-    if options.get("groups") == "auto":
-        program = finding_groups(lambda groups: make(**options | {"groups": groups}), restarts)
+    groups = options.get("groups")
+    if groups == "auto":
+        program = finding_groups(lambda found: make(**options | {"groups": found}), restarts)
+    elif isinstance(groups, str):
+        raise ValueError(f'groups must be sizes, tuples of indices or "auto", got {groups!r}')
     else:
-        alone = partial(make, **options | {"groups": None}) if "groups" in options else None
+        has_groups = "groups" in signature(make).parameters
+        alone = partial(make, **options | {"groups": None}) if has_groups else None
         program = restarted(Program.of(make(**options)), alone, restarts)
     program = program.changed(partial(with_disintegration, weight=disintegration))
     hold_out = parse_validation(validation)
+    if hold_out and isinstance(program.recipe.trace, Dream):
+        raise ValueError(f"{method} has no likelihood to judge rows held out by; leave validation out")
     return replace(
         program,
         judge=JUDGES[judge] if program.replicas > 1 else None,

@@ -6,6 +6,7 @@ coordinates for latents, the largest group first.
 """
 
 import logging
+import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -43,9 +44,15 @@ def find_groups(replicas: Sequence[Replica], given: Groups | None) -> Passage:
     """
     # one draw from each posterior: a latent that says nothing is noise there, which its means need not be
     codes = [replica.codes(MOST_ROWS).z.cpu().numpy() for replica in replicas]
+    rows, latents = codes[0].shape
+    if rows < FEWEST_ROWS:
+        warnings.warn(
+            f'groups="auto" needs at least {FEWEST_ROWS} rows to find groups in, got {rows}: every latent stays alone',
+            stacklevel=2,
+        )
+        return Passage([LatentMap.reordering(range(latents))] * len(codes), as_groups(None, latents))
     seen = [_discovered(z) for z in codes]
     sizes = Counter(_sizes(each.groups) for each in seen if each is not None)
-    latents = codes[0].shape[1]
     if not sizes:
         return Passage([LatentMap.reordering(range(latents))] * len(codes), as_groups(None, latents))
     kept = max(sizes, key=lambda some: (sizes[some], len(some)))

@@ -74,7 +74,7 @@ def parse_validation(validation: float | str | None) -> HoldOut:
     """None, 0.1 (a tenth of the rows, at random) or "blocks:0.1" (contiguous stretches of a series in time)."""
     if validation is None:
         return NOTHING
-    text = str(validation)
+    text = "" if isinstance(validation, bool) else str(validation)
     blocks = text.startswith("blocks:")
     try:
         share = float(text.removeprefix("blocks:"))

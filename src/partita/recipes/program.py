@@ -92,7 +92,9 @@ class Candidate:
 
     def __post_init__(self):
         if len(self.between) != len(self.phases) - 1:
-            raise ValueError(f"{len(self.phases)} phases have {len(self.phases) - 1} places between, not {len(self.between)}")
+            raise ValueError(
+                f"{len(self.phases)} phases have {len(self.phases) - 1} places between, not {len(self.between)}"
+            )
         known = [phase.recipe for phase in self.phases if isinstance(phase.recipe, Recipe)]
         if len(known) < 1 or not isinstance(self.phases[0].recipe, Recipe):
             raise ValueError("the first phase has nobody to find groups before it: give it a recipe")
@@ -179,7 +181,9 @@ class Program:
 
         def phase(old: Phase) -> Phase:
             made = old.recipe
-            return replace(old, recipe=change(made) if isinstance(made, Recipe) else lambda groups: change(made(groups)))
+            return replace(
+                old, recipe=change(made) if isinstance(made, Recipe) else lambda groups: change(made(groups))
+            )
 
         candidates = tuple(replace(c, phases=tuple(map(phase, c.phases))) for c in self.candidates)
         return replace(self, candidates=candidates)
@@ -189,4 +193,6 @@ def check_goes_on(before: Recipe, after: Recipe) -> None:
     """ValueError where a model trained by one recipe cannot go on by the other."""
     players = [tuple((p.owns, tuple(p.weights)) for p in recipe.players) for recipe in (before, after)]
     if before.networks != after.networks or players[0] != players[1]:
-        raise ValueError("this method has other networks or quantities with other groups: its groups must be given, and restarts be 1")
+        raise ValueError(
+            "this method has other networks or quantities with other groups: its groups must be given, and restarts be 1"
+        )

@@ -7,7 +7,7 @@ from typing import Any
 
 from partita.data import Dataset
 from partita.recipes.equation import keywords
-from partita.studies.run import Run, check_option, method_named
+from partita.studies.run import Run, check_option, edition_of, method_named
 from partita.studies.source import described, labels_of
 from partita.training.defaults import choose_likelihood, choose_network
 from partita.training.labels import required_labels
@@ -86,9 +86,9 @@ def _as_methods_need(runs: Sequence[Run], dataset: Dataset) -> list[Run]:
     changes: dict[str, dict[str, Any]] = {}
     for run in runs:
         if run.setting not in changes:
-            recipe = run.recipe
+            recipe, edition = run.recipe, edition_of(run.program)
             labels = required_labels(recipe, run.method, labels_of(dataset), dataset.size, dataset.labelled)
-            changes[run.setting] = {} if recipe.players else {"steps": 1}
+            changes[run.setting] = {"edition": edition} | ({} if recipe.players else {"steps": 1})
             if labels is not None:
                 changes[run.setting]["architecture"] = {**run.architecture, "labels": labels.u.shape[1]}
     return [replace(run, **changes[run.setting]) for run in runs]

@@ -9,11 +9,16 @@ from typing import Any
 from partita.data.nearest import nearest
 from partita.recipes import RECIPES, Program, Recipe, build
 from partita.recipes.equation import keywords
+from partita.training.carry import carried_by
 
 
 @dataclass(frozen=True)
 class Run:
-    """A method with its options, on described data, for so many steps, from one seed. All of it is JSON."""
+    """A method with its options, on described data, for so many steps, from one seed. All of it is JSON.
+
+    `edition` counts the changes of what such a run computes, where it changed: so an id never stands for other weights
+    than before. It is 1, and not written, unless `edition_of` its program says otherwise.
+    """
 
     method: str
     options: Mapping[str, Any]
@@ -23,6 +28,7 @@ class Run:
     batch_size: int
     learning_rate: float
     seed: int
+    edition: int = 1
 
     def __post_init__(self):
         method_named(self.method)
@@ -49,7 +55,7 @@ class Run:
 
     @property
     def id(self) -> str:
-        canonical = json.dumps(asdict(self), sort_keys=True, allow_nan=False)
+        canonical = json.dumps(self.as_json(), sort_keys=True, allow_nan=False)
         digest = hashlib.blake2b(canonical.encode(), digest_size=5).hexdigest()
         return f"{self.method}-seed{self.seed}-{digest}"
 
@@ -60,7 +66,10 @@ class Run:
         return f"{self.method}({', '.join(parts)})"
 
     def as_json(self) -> dict:
-        return asdict(self)
+        content = asdict(self)
+        if self.edition == 1:
+            del content["edition"]
+        return content
 
     @classmethod
     def from_json(cls, content: dict) -> "Run":
@@ -68,6 +77,12 @@ class Run:
             return cls(**content)
         except TypeError as error:
             raise ValueError(f"not the description of a run: {error}") from None
+
+
+def edition_of(program: Program) -> int:
+    """2 where steps remember posteriors of rows: as they were in the step, in edition 1 as they were after it."""
+    recipes = [candidate.recipe for candidate in program.candidates]
+    return 2 if any(carry.rows for recipe in recipes for carry in carried_by(recipe).values()) else 1
 
 
 def method_named(name: str):

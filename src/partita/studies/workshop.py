@@ -70,6 +70,7 @@ class Workshop:
     def _train(self, runs: list[Run]) -> Strides[None]:
         steps, first = runs[0].steps, self.ranks.first
         checkpoints = self.store.checkpoints(runs)
+
         def begin(history: History) -> None:
             for position, run in enumerate(runs if first else ()):
                 self.store.begin(run, history, position)

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from partita.recipes import LatentMap, Recipe
+from partita.recipes import LatentMap, Passage, Recipe
 from partita.recipes.program import Codes
 from partita.training.ensemble import Ensemble
 from partita.training.model import Model
@@ -14,10 +14,10 @@ from partita.training.model import Model
 ROWS_LOOKED_AT = 2000
 
 
-def map_latents(before: Ensemble, onward: Ensemble, maps: Sequence[LatentMap]) -> None:
+def map_latents(before: Ensemble, onward: Ensemble, passages: Sequence[Passage]) -> None:
     """Puts the state of `before` into `onward`, each model with its new latents. Every model decodes as before."""
     state = {name: tensor.clone() for name, tensor in before.state().items()}
-    for position, wanted in enumerate(maps):
+    for position, wanted in enumerate(each for passage in passages for each in passage.maps):
         if wanted.order is None:
             _combine(state, position, wanted, before)
         elif wanted.order != tuple(range(len(wanted.order))):

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import numpy as np
 from torch import Tensor
 
 from partita.distributions import Groups
 from partita.recipes import Candidate, Passage, Program, Recipe, Replica
-from partita.recipes.program import Codes
+from partita.recipes.program import Between, Codes
 from partita.training.checkpoint import Checkpoints
 from partita.training.draws import seed_of
 from partita.training.ensemble import Ensemble
@@ -52,7 +53,9 @@ class _Ended:
     passage: Passage | None
 
 
-def train_models(programs: Sequence[Program], seeds: Sequence[int], make: Make, steps: int, **settings) -> list[Trained]:
+def train_models(
+    programs: Sequence[Program], seeds: Sequence[int], make: Make, steps: int, **settings
+) -> list[Trained]:
     """All strides of `train_in_strides`, one after the other."""
     return to_the_end(train_in_strides(programs, seeds, make, steps, **settings))
 
@@ -99,6 +102,17 @@ def replica_seeds(seed: int, replicas: int) -> list[int]:
     return [seed] + [seed_of(seed, "restart", number) for number in range(1, replicas)]
 
 
+def passed(
+    before: Ensemble,
+    between: Between,
+    targets: Sequence[Groups | None],
+    replicas: int = 1,
+    history: History | None = None,
+) -> list[Passage]:
+    """How the latents of each run's replicas go on, to the groups of its next phase where they are given."""
+    return [between(replicas_of(before, history, run, replicas), target) for run, target in enumerate(targets)]
+
+
 def _train_candidate(
     program: Program, alike: Sequence[Candidate], seeds: Sequence[int], make: Make, steps: int, *, checkpoints, **loop
 ) -> Strides[_Ended]:
@@ -116,16 +130,13 @@ def _train_candidate(
         recipes = [each.phases[i].recipe for each in alike]
         passages = []
         if ensemble is not None:
-            began, between = ensemble.step, candidate.between[i - 1]
-            passages = [
-                between(_replicas(ensemble, history, run, candidate.replicas), _groups(recipe))
-                for run, recipe in enumerate(recipes)
-            ]
+            began, targets = ensemble.step, [_groups(recipe) for recipe in recipes]
+            passages = passed(ensemble, candidate.between[i - 1], targets, candidate.replicas, history)
             passage = passages[0]
         made = [recipe if isinstance(recipe, Recipe) else recipe(_found(passage)) for recipe in recipes]
         onward = make([recipe for recipe in made for _ in range(candidate.replicas)], members, program, candidate)
         if ensemble is not None:
-            map_latents(ensemble, onward, [each for passage in passages for each in passage.maps])
+            map_latents(ensemble, onward, passages)
         ensemble, last = onward, i == phases[-1]
         history = yield from fit_in_strides(
             ensemble, ends[i], checkpoints=saved[i], history=history, keep_best=last,
@@ -142,7 +153,7 @@ def _kept(program: Program, ended: Sequence[_Ended], run: int) -> Trained:
     replicas = [
         replica
         for each, count in zip(ended, counts)
-        for replica in _replicas(each.ensemble, each.history, run, count, began=each.began, best=True)
+        for replica in replicas_of(each.ensemble, each.history, run, count, began=each.began, best=True)
     ]
     chosen = 0 if program.judge is None else program.judge(replicas)
     number = 0
@@ -163,14 +174,15 @@ def _kept(program: Program, ended: Sequence[_Ended], run: int) -> Trained:
     )
 
 
-def _replicas(
-    ensemble: Ensemble, history: History, run: int, count: int, *, began: int = 0, best: bool = False
+def replicas_of(
+    ensemble: Ensemble, history: History | None, run: int, count: int, *, began: int = 0, best: bool = False
 ) -> list[Replica]:
+    """The `count` models of one run in an ensemble of several, as strategies see them."""
     positions = range(run * count, (run + 1) * count)
     replicas = []
     for number, position in enumerate(positions):
-        logged = history.of(position)
-        steps = logged.pop("step")
+        logged = {} if history is None else history.of(position)
+        steps = logged.pop("step", np.zeros(0))
         codes = partial(_codes, ensemble, position, best)
         replicas.append(Replica(ensemble.recipe, number, ensemble.seeds[position], began, steps, logged, codes))
     return replicas

@@ -1,4 +1,4 @@
-"""Posteriors of the whole data set, remembered: by="bank"."""
+"""What a step leaves to the next: a bank of the posteriors of the whole data set, numbers of each model."""
 
 import math
 from itertools import combinations
@@ -12,7 +12,7 @@ from partita.kernels import log_mixture
 from partita.measures.aggregate import aggregate_with_bank
 from partita.recipes import RECIPES
 from partita.training import Ensemble, Model
-from partita.training.bank import Bank
+from partita.training.carry import Carried
 
 CPU = torch.device("cpu")
 BLOCKS = [(0, 1, 2), (0, 2), (1,)]
@@ -65,12 +65,13 @@ def test_points_never_seen_do_not_count():
 @pytest.mark.parametrize(("size", "asked", "count"), [(100, 20, 28), (100, 1000, 100), (64, 64, 64), (9, 1, 9)])
 def test_a_step_looks_at_distinct_points_and_never_twice_at_its_own(size, asked, count):
     recipe = RECIPES["pdisvae"](groups=(2, 1), latents=3, by=f"bank:{asked}", shape=(4,))
-    bank = Bank(2, size, 8, recipe, CPU)
-    assert bank.count == count
+    carried = Carried(recipe, 2, size, 8, CPU)
     everyone = torch.arange(size, dtype=torch.float32).expand(2, size)
-    bank.kept[:, 0], bank.kept[:, 3:] = everyone, 0.0
+    carried.values["bank"][:, 0], carried.values["bank"][:, 3:] = everyone, 0.0
     index = torch.stack([torch.randperm(size)[:8] for _ in range(2)])
-    for rows, own in zip(bank.others(index), index):
+    shown = carried.shown(index)["bank"]
+    assert shown.shape == (2, 6, count)
+    for rows, own in zip(shown, index):
         seen = rows[0, rows[3] == 0].long().tolist()
         assert len(set(seen)) == len(seen) >= count - 8
         assert not set(seen) & set(own.tolist())
@@ -113,8 +114,8 @@ def test_the_whole_graph_compiles():
     ensemble = runs([0, 1])[0]
     ensemble.advance(2)
     index, noise = ensemble.draws.index(2, 1)[0], ensemble.draws.noise(2, 1)[0]
-    rows = ensemble._observe(index) | ensemble._others(index)
-    arguments = (ensemble.parameters, rows, noise, ensemble.values(2, 1)[0])
+    carry = ensemble.carried.shown(index)
+    arguments = (ensemble.parameters, carry, ensemble._observe(index), noise, ensemble.values(2, 1)[0])
     traced = torch.compile(ensemble._batched(0), fullgraph=True, dynamic=False, backend="aot_eager")
     torch.testing.assert_close(traced(*arguments)[0], ensemble._batched(0)(*arguments)[0])
 
@@ -136,10 +137,10 @@ def test_networks_that_normalise_by_the_batch_have_a_bank_too():
     recipe = RECIPES["beta_tcvae"](by="bank:10", **house)
     ensemble = Ensemble([recipe], [0], x, batch_size=8, device=CPU)
     ensemble.advance(2)
-    before = ensemble.bank.kept.clone()
+    before = ensemble.carried.values["bank"].clone()
     mean, _ = Model(recipe, ensemble.model(0)).posterior(x)
     assert np.isfinite(mean).all()
-    assert torch.equal(ensemble.bank.kept, before)
+    assert torch.equal(ensemble.carried.values["bank"], before)
 
 
 def test_an_estimator_is_named():

@@ -7,35 +7,15 @@ import torch
 from partita import Disentangler
 from partita.data import load
 from partita.estimator import load as load_estimator
-from partita.recipes import RECIPES
-from partita.structure import align, discover_groups
+from partita.recipes import RECIPES, auto_groups, build
+from partita.recipes.auto_groups import find_groups
+from partita.structure import align
 from partita.studies import Store, evaluate_run, plan, train
 from partita.training import Checkpoints, Ensemble, Interrupted, Model
-from partita.training.finding import find_groups
-from partita.training.latents import Turn, turn_latents
-from partita.training.search import train_models
+from partita.training.program import passed, train_models
 
 CPU = torch.device("cpu")
 HOUSE = {"latents": 6, "shape": (20,), "network": "linear", "likelihood": "gaussian:0.25", "learning_rate": 3e-3}
-
-
-@pytest.mark.parametrize("network", ["linear", "mlp"])
-def test_a_turned_model_decodes_as_before_from_the_turned_means(data, network, make):
-    recipe = RECIPES["pdisvae"](**HOUSE | {"network": network, "hidden": (9,)})
-    warm, onward = (make([recipe] * 2, [0, 1]) for _ in range(2))
-    warm.advance(30)
-    rng = np.random.default_rng(0)
-    turn = Turn(rng.standard_normal(6), rng.standard_normal((6, 6)) + 2 * np.eye(6))
-    turn_latents(warm, onward, [turn, Turn.reordering(range(6))])
-    before, after = (Model(recipe, e.model(0), dtype=torch.float64) for e in (warm, onward))
-    means, log_variances = before.posterior(data.x)
-    turned, widths = after.posterior(data.x)
-    np.testing.assert_allclose(turned, (means - turn.centre) @ turn.transform, atol=1e-4)
-    np.testing.assert_allclose(after.decode(turned), before.decode(means), atol=1e-3)
-    expected = np.exp(log_variances).mean(0) @ turn.transform**2
-    np.testing.assert_allclose(np.exp(widths), np.tile(expected, (300, 1)), rtol=1e-4)
-    untouched = (e.model(1) for e in (warm, onward))
-    assert all(torch.equal(a, b) for a, b in zip(*(model.values() for model in untouched)))
 
 
 class Told:
@@ -49,15 +29,16 @@ class Told:
         return codes
 
 
-def test_most_restarts_decide_and_the_largest_group_comes_first(make):
+def test_most_restarts_decide_and_the_largest_group_comes_first(make, monkeypatch):
     recipe = RECIPES["pdisvae"](**HOUSE)
     warm = make([recipe] * 3, [0, 1, 2])
     pairs = Told(((0, 5), (1,), (2, 3, 4)))
     answers = iter([pairs, Told(((0, 1, 2, 3, 4, 5),)), pairs])
-    found, turns = find_groups(warm, lambda codes: next(answers))
+    monkeypatch.setattr(auto_groups, "_discovered", lambda codes: next(answers))
+    (found,) = passed(warm, find_groups, [None], 3)
     assert found.groups == ((0, 1, 2), (3, 4), (5,))
-    assert turns[0].order == turns[2].order == (2, 3, 4, 0, 5, 1)
-    assert sorted(turns[1].order) == list(range(6))
+    assert found.maps[0].order == found.maps[2].order == (2, 3, 4, 0, 5, 1)
+    assert sorted(found.maps[1].order) == list(range(6))
 
 
 def test_codes_that_are_not_finite_change_nothing(make):
@@ -65,23 +46,22 @@ def test_codes_that_are_not_finite_change_nothing(make):
     warm = make([recipe], [0])
     with torch.no_grad():
         next(iter(warm.parameters.values())).fill_(torch.nan)
-    found, turns = find_groups(warm, discover_groups)
+    (found,) = passed(warm, find_groups, [None])
     assert found.groups == tuple((k,) for k in range(6))
-    assert turns[0].order == tuple(range(6))
+    assert found.maps[0].order == tuple(range(6))
 
 
 @pytest.mark.parametrize("stop_after", [1, 4])
 def test_it_goes_on_after_an_interruption_to_the_last_bit(tmp_path, stop_after, make):
-    recipe = RECIPES["pdisvae"](groups="auto", restarts=2, **HOUSE)
-    settings = {"log_every": 10, "discover": lambda codes: discover_groups(codes[:150])}
-    straight = train_models([recipe], [0], make, 60, **settings)
+    program = build("pdisvae", groups="auto", restarts=2, **HOUSE)
+    (straight,) = train_models([program], [0], make, 60, log_every=10)
     asked = iter([False] * stop_after + [True] * 100)
     kept = Checkpoints(tmp_path, ("a",))
     with pytest.raises(Interrupted):
-        train_models([recipe], [0], make, 60, checkpoints=kept, stop=lambda: next(asked), **settings)
-    resumed = train_models([recipe], [0], make, 60, checkpoints=kept, **settings)
-    assert resumed.found == straight.found
-    assert all(torch.equal(resumed.models[0][name], value) for name, value in straight.models[0].items())
+        train_models([program], [0], make, 60, log_every=10, checkpoints=kept, stop=lambda: next(asked))
+    (resumed,) = train_models([program], [0], make, 60, log_every=10, checkpoints=kept)
+    assert (resumed.groups, resumed.evidence) == (straight.groups, straight.evidence)
+    assert all(torch.equal(resumed.model[name], value) for name, value in straight.model.items())
     assert resumed.history.steps == straight.history.steps == [10, 20, 30, 40, 50, 60]
 
 
@@ -116,16 +96,16 @@ def test_an_estimator_keeps_the_groups_it_found(tmp_path):
 def test_what_cannot_find_groups_says_so(data):
     with pytest.raises(ValueError, match="vae has no groups to find"):
         plan(["vae"], data, groups="auto")
-    with pytest.raises(ValueError, match="groups must be sizes"):
-        plan(["hfvae"], data, groups="auto")
+    with pytest.raises(ValueError, match="its groups must be given"):
+        plan(["isa_vae"], data, groups="auto", options={"exponents": ["learned"]})
+    with pytest.raises(ValueError, match="its groups must be given"):
+        plan(["factor_vae"], data, groups="auto")
     with pytest.raises(ValueError, match="beta_tcvae has no groups"):
         Disentangler("beta_tcvae", groups="auto").fit(data.x)
     with pytest.raises(ValueError, match="or \"auto\", got 'autp'"):
-        RECIPES["pdisvae"](groups="autp", **HOUSE)
+        build("pdisvae", groups="autp", **HOUSE)
     with pytest.raises(ValueError, match="diagonal"):
-        RECIPES["pdisvae"](groups="auto", posterior="full", **HOUSE)
-    with pytest.raises(ValueError, match="at least 60 rows"):
-        Disentangler(groups="auto", steps=2).fit(data.x[:50])
+        build("pdisvae", groups="auto", posterior="full", **HOUSE)
 
 
 @pytest.mark.slow

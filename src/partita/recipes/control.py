@@ -1,0 +1,52 @@
+"""A weight that is no number but a controller: it remembers how far the KL was from where it should be."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from partita.distributions import as_groups
+from partita.measures.elbo import kl, reconstruction
+from partita.recipes.recipe import Recipe, nonnegative, one_player
+from partita.trace import Carry, Trace
+
+
+@dataclass(frozen=True)
+class ControlledKL:
+    """beta * KL with beta = kp / (1 + exp(e)) + I, kept between 0 and `most`, where e = set_point - KL, and I falls by
+    ki e every step unless beta was at a limit. beta counts as a constant in the gradient."""
+
+    carries: ClassVar = {"controller": Carry((0.0, 0.0))}  # I and beta after the last step
+
+    def __call__(self, trace: Trace) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+        value, knobs = kl(trace)["kl"], trace.knobs
+        total, last = trace.batch.carry["controller"].unbind(-1)
+        error = knobs["set_point"] - value.detach()
+        within = (last >= 0) & (last <= knobs["most"])
+        total = torch.where(within, total - knobs["ki"] * error, total)
+        beta = knobs["kp"] * torch.sigmoid(-error) + total
+        weight = torch.minimum(beta.clamp(min=0), knobs["most"])
+        return {"controlled_kl": weight * value, "kl": value, "beta": weight}, {
+            "controller": torch.stack([total, beta], -1)
+        }
+
+
+def control_vae(
+    *,
+    set_point: float = 10.0,
+    kp: float = 0.01,
+    ki: float = 1e-3,
+    most: float = 100.0,
+    latents: int = 6,
+    **architecture,
+) -> Recipe:
+    """ControlVAE (Shao et al. 2020, eq. 7-9): a PI controller sets the KL's weight so that the KL stays at `set_point` nats.
+
+    Use it to say how many nats a code may carry, whatever weight that takes. It cannot say which ones. Defaults: kp is
+    the paper's; ki 1e-3 is ours, ten times the paper's, for thousands of steps instead of a million; most 100.
+    """
+    nonnegative(set_point=set_point, kp=kp, ki=ki, most=most)
+    knobs = {"set_point": set_point, "kp": kp, "ki": ki, "most": most}
+    measures, weights = (reconstruction, ControlledKL()), {"recon": 1, "controlled_kl": 1}
+    return one_player(measures, weights, groups=as_groups(None, latents), knobs=knobs, latents=latents, **architecture)
