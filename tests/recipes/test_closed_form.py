@@ -1,5 +1,7 @@
 """Baselines in closed form: against scikit-learn, and against what gradient descent finds."""
 
+import logging
+
 import numpy as np
 import pytest
 import torch
@@ -7,7 +9,7 @@ from sklearn.decomposition import PCA
 
 from partita.data import load
 from partita.recipes import RECIPES
-from partita.recipes.closed_form import unmixing
+from partita.recipes.closed_form import independent_coordinates, unmixing
 from partita.training import Ensemble, Model
 
 CPU = torch.device("cpu")

@@ -2,7 +2,6 @@
 environment variables, with a folder to write to."""
 
 import sys
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +12,8 @@ from torch import nn
 from partita.recipes import RECIPES, build
 from partita.recipes.equation import keywords
 from partita.training import Ensemble
-from partita.training.ranks import ALONE, Ranks, joined
 from partita.training.program import train_models
+from partita.training.ranks import ALONE, Ranks, joined
 from partita.training.spread import Spread, gather
 
 CPU = torch.device("cpu")

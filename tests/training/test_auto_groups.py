@@ -112,9 +112,9 @@ def test_what_cannot_find_groups_says_so(data):
 def test_three_pairs_are_found_without_labels_and_without_their_sizes():
     """One model, no restarts, 3,000 steps, where fixed groups need eight models of 20,000 (benchmarks/RESULTS.md)."""
     data = load("groups")
-    recipe = RECIPES["pdisvae"](groups="auto", **HOUSE)
-    make = lambda recipes, seeds: Ensemble(recipes, seeds, data.x, batch_size=128, device=CPU)  # noqa: E731
-    trained = train_models([recipe], [0], make, 3000, log_every=300, discover=discover_groups)
+    program = build("pdisvae", groups="auto", **HOUSE)
+    make = lambda recipes, seeds, *_: Ensemble(recipes, seeds, data.x, batch_size=128, device=CPU)  # noqa: E731
+    (trained,) = train_models([program], [0], make, 3000, log_every=300)
     assert trained.recipe.groups == ((0, 1), (2, 3), (4, 5))
-    codes = Model(trained.recipe, trained.models[0]).posterior(data.x)[0]
+    codes = Model(trained.recipe, trained.model).posterior(data.x)[0]
     assert align(codes, data.truth, trained.recipe.groups, data.truth_groups).r2 > 0.95

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from partita.data.rows import DiskRows
-from partita.recipes import build
+from partita.recipes import RECIPES, build
 from partita.training import Ensemble
 from partita.training.disk import STEPS_AHEAD, OnDisk
 from partita.training.program import train_models

@@ -14,10 +14,10 @@ CPU = torch.device("cpu")
 HOUSE = {"latents": 6, "shape": (20,), "network": "mlp", "hidden": (64,), "likelihood": "gaussian:0.05"}
 
 
-def ensemble(method="vae", seeds=(0, 1), hold_out=HoldOut(0.2), **options) -> Ensemble:
+def ensemble(method="vae", seeds=(0, 1), **options) -> Ensemble:
     recipe = build(method, learning_rate=1e-2, **HOUSE | options).recipe
     x = load("groups", size=150).x
-    return Ensemble([recipe] * len(seeds), list(seeds), x, batch_size=32, device=CPU, hold_out=hold_out)
+    return Ensemble([recipe] * len(seeds), list(seeds), x, batch_size=32, device=CPU, hold_out=HoldOut(0.2))
 
 
 def test_the_loss_is_that_of_the_rows_held_out_in_float64():

@@ -41,7 +41,7 @@ def control_vae(
     latents: int = 6,
     **architecture,
 ) -> Recipe:
-    """ControlVAE (Shao et al. 2020, eq. 7-9): a PI controller sets the KL's weight so that the KL stays at `set_point` nats.
+    """ControlVAE (Shao et al. 2020): a PI controller sets the KL's weight so that the KL stays at `set_point` nats.
 
     Use it to say how many nats a code may carry, whatever weight that takes. It cannot say which ones. Defaults: kp is
     the paper's; ki 1e-3 is ours, ten times the paper's, for thousands of steps instead of a million; most 100.

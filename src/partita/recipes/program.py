@@ -18,7 +18,7 @@ from partita.recipes.recipe import Recipe
 
 @dataclass(frozen=True)
 class Codes:
-    """What a model makes of some rows, float64, (n, K) each: one draw of z from each posterior, means, log-variances."""
+    """What a model makes of some rows, float64, (n, K) each: a draw of z from each posterior, means, log-variances."""
 
     z: Tensor
     mean: Tensor
@@ -193,6 +193,4 @@ def check_goes_on(before: Recipe, after: Recipe) -> None:
     """ValueError where a model trained by one recipe cannot go on by the other."""
     players = [tuple((p.owns, tuple(p.weights)) for p in recipe.players) for recipe in (before, after)]
     if before.networks != after.networks or players[0] != players[1]:
-        raise ValueError(
-            "this method has other networks or quantities with other groups: its groups must be given, and restarts be 1"
-        )
+        raise ValueError("this method changes with its groups on the way: its groups must be given, and restarts be 1")

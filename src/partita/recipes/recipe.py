@@ -6,8 +6,6 @@ from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
 from typing import Any
 
-from torch import Tensor
-
 from partita.distributions import parse_prior
 from partita.measures.elbo import conditional_tc
 from partita.measures.labels import disintegration
@@ -26,14 +24,14 @@ class Ramp:
     end: float
     steps: int
 
-    def at(self, step: int) -> float:
+    def at(self, step: float) -> float:
         return self.start + (self.end - self.start) * min(1.0, step / self.steps)
 
 
 Value = float | Ramp
 
 
-def value_at(value: Value, step: int) -> float:
+def value_at(value: Value, step: float) -> float:
     return value.at(step) if isinstance(value, Ramp) else float(value)
 
 

@@ -51,7 +51,7 @@ class Carried:
                 self.values[name].copy_(self._start[name].expand_as(self.values[name]))
 
     def shown(self, index: Tensor) -> dict[str, Tensor]:
-        """What a step of batches (E, M) of row numbers sees: their own rows are forgotten until `keep` has them anew."""
+        """What a step of batches (E, M) of row numbers sees: their own rows are forgotten until `keep` has them."""
         seen = {}
         for name, carry in self.declared.items():
             values = self.values[name]
@@ -63,7 +63,7 @@ class Carried:
         return seen
 
     def overview(self) -> dict[str, Tensor]:
-        """What a look from outside the training sees: as a step does, from the first row on, and nothing is forgotten."""
+        """What a look from outside sees: as a step does, from the first row on, and nothing is forgotten."""
         return {
             name: value[..., self._strides[name] % value.shape[-1]] if self.declared[name].rows else value
             for name, value in self.values.items()

@@ -60,7 +60,7 @@ class Checkpoints:
         return False
 
     def phase(self, number: int, phases: int) -> "Checkpoints":
-        """Those of one phase of the same runs: of the last one these, of the one before it those in "warm" and so on."""
+        """Those of one phase of the same runs: of the last these, of the one before it those in "warm", and so on."""
         return self if number == phases - 1 else self._in("warm").phase(number, phases - 1)
 
     def candidate(self, number: int) -> "Checkpoints":

@@ -25,7 +25,7 @@ def moves(recipe: Recipe) -> bool:
     return any(isinstance(value, Ramp) for value in values)
 
 
-def values_at(recipe: Recipe, step: int) -> list[float]:
+def values_at(recipe: Recipe, step: float) -> list[float]:
     weights = [value_at(w, step) for player in recipe.players for w in player.weights.values()]
     return weights + [value_at(v, step) for v in recipe.knobs.values()]
 
@@ -45,8 +45,9 @@ def objective(
     """The loss and quantities of the player whose turn it is, and what its measures carry on, for one model; under
     vmap, for E models.
 
-    `carry` is what earlier steps left (`trace.Carry`); `rows` holds x, and u and labelled where there are labels; `noise` the recipe's noises side by side; `values` the
-    numbers of `value_names`. Several `ranks` have their own rows of x each, and all rows of everything else.
+    `carry` is what earlier steps left (`trace.Carry`); `rows` holds x, and u and labelled where there are labels;
+    `noise` the recipe's noises side by side; `values` the numbers of `value_names`. Several `ranks` have their own rows
+    of x each, and all rows of everything else.
     """
     networks, x = taken_on(bound(modules, parameters), rows["x"], ranks)
     named = dict(zip(value_names(recipe), values.unbind(-1)))
