@@ -52,7 +52,7 @@ class Disentangler(TransformerMixin, BaseEstimator):
     verbose : say in words what was chosen, and how training goes.
     validation : rows that are never trained on: a share such as 0.1, or "blocks:0.1" for contiguous stretches of a
         series in time. Then the weights with the lowest loss on them are kept, restarts are judged by it, and training
-        stops after 20 log points (`options={"patience": 20}`) without a better one. `history_` has `held_out_loss` and more.
+        stops after 20 log points (`options={"patience": 20}`) without a better one; `history_` has `held_out_loss`.
 
     Attributes
     ----------

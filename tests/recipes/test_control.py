@@ -31,7 +31,7 @@ def test_the_controller_is_the_papers_written_out():
         assert logged["beta"] == pytest.approx(min(max(beta, 0), 0.9), abs=1e-4)
         assert logged["controlled_kl"] == pytest.approx(logged["beta"] * logged["kl"], rel=1e-5)
         assert logged["loss"] == pytest.approx(logged["recon"] + logged["controlled_kl"], rel=1e-5)
-        np.testing.assert_allclose(ensemble.carried.values["controller"][0], [total, beta], atol=2e-4)
+        np.testing.assert_allclose(ensemble.carried.values["control"][0], [total, beta], atol=2e-4)
 
 
 def test_the_kl_goes_to_its_set_point_whatever_weight_that_takes():

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
-from torch import Tensor
 
 from partita.distributions import as_groups
 from partita.measures.elbo import kl, reconstruction
@@ -14,38 +13,27 @@ from partita.trace import Carry, Trace
 
 @dataclass(frozen=True)
 class ControlledKL:
-    """beta * KL with beta = kp / (1 + exp(e)) + I, kept between 0 and `most`, where e = set_point - KL, and I falls by
-    ki e every step unless beta was at a limit. beta counts as a constant in the gradient."""
+    """beta KL: beta = kp / (1 + exp(e)) + I in [0, most], e = set_point - KL; I falls by ki e where beta was inside."""
 
-    carries: ClassVar = {"controller": Carry((0.0, 0.0))}  # I and beta after the last step
+    carries: ClassVar = {"control": Carry((0.0, 0.0))}  # I and beta after the last step
 
-    def __call__(self, trace: Trace) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-        value, knobs = kl(trace)["kl"], trace.knobs
-        total, last = trace.batch.carry["controller"].unbind(-1)
+    def __call__(self, trace: Trace):
+        value, knobs, (total, last) = kl(trace)["kl"], trace.knobs, trace.batch.carry["control"].unbind(-1)
         error = knobs["set_point"] - value.detach()
-        within = (last >= 0) & (last <= knobs["most"])
-        total = torch.where(within, total - knobs["ki"] * error, total)
+        total = torch.where((last >= 0) & (last <= knobs["most"]), total - knobs["ki"] * error, total)
         beta = knobs["kp"] * torch.sigmoid(-error) + total
         weight = torch.minimum(beta.clamp(min=0), knobs["most"])
         return {"controlled_kl": weight * value, "kl": value, "beta": weight}, {
-            "controller": torch.stack([total, beta], -1)
+            "control": torch.stack([total, beta], -1)
         }
 
 
-def control_vae(
-    *,
-    set_point: float = 10.0,
-    kp: float = 0.01,
-    ki: float = 1e-3,
-    most: float = 100.0,
-    latents: int = 6,
-    **architecture,
-) -> Recipe:
+def control_vae(*, set_point: float = 10.0, kp=0.01, ki=1e-3, most=100.0, latents: int = 6, **architecture) -> Recipe:
     """ControlVAE (Shao et al. 2020): a PI controller sets the KL's weight so that the KL stays at `set_point` nats.
 
-    Use it to say how many nats a code may carry, whatever weight that takes. It cannot say which ones. Defaults: kp is
-    the paper's; ki 1e-3 is ours, ten times the paper's, for thousands of steps instead of a million; most 100.
-    """
+    Use it to say how many nats a code may carry, whatever weight that takes. It cannot say which.
+
+    Defaults: kp is the paper's; ki is ours, ten times the paper's, for thousands of steps instead of a million."""
     nonnegative(set_point=set_point, kp=kp, ki=ki, most=most)
     knobs = {"set_point": set_point, "kp": kp, "ki": ki, "most": most}
     measures, weights = (reconstruction, ControlledKL()), {"recon": 1, "controlled_kl": 1}

@@ -61,8 +61,8 @@ class Recipe:
     """Networks, players, the pass they watch, the standard normal noise that pass needs (name -> columns a row),
     numbers that are not weights (`knobs`), and the partition of the latents the method works with.
 
-    `labels` says whether the method needs labels of "all" rows, of "some", or of "none". How training goes over time,
-    restarts and the like, is no part of it (`recipes.program`).
+    `labels` says whether the method needs labels of "all" rows, of "some", or of "none". How training goes over time is
+    no part of it (`recipes.program`).
     """
 
     networks: Mapping[str, Factory]

@@ -80,10 +80,10 @@ class Checkpoints:
         found = self._readable(self.newest) or self._readable(self.previous)
         if found is not None:
             tensors, about = found
-            restarts = tensors["history"].shape[-1] // sum(count for _, count in parts)
+            replicas = tensors["history"].shape[-1] // sum(count for _, count in parts)
             start = 0
             for part, runs in parts:
-                count = runs * restarts
+                count = runs * replicas
                 own = Ensemble.part(tensors, slice(start, start + count))
                 write_tensors(part.newest, "checkpoint", own, {**about, "members": list(part.members)})
                 start += count
