@@ -22,10 +22,8 @@ class ControlledKL:
         error = knobs["set_point"] - value.detach()
         total = torch.where((last >= 0) & (last <= knobs["most"]), total - knobs["ki"] * error, total)
         beta = knobs["kp"] * torch.sigmoid(-error) + total
-        weight = torch.minimum(beta.clamp(min=0), knobs["most"])
-        return {"controlled_kl": weight * value, "kl": value, "beta": weight}, {
-            "control": torch.stack([total, beta], -1)
-        }
+        weight, carried = torch.minimum(beta.clamp(min=0), knobs["most"]), torch.stack([total, beta], -1)
+        return {"controlled_kl": weight * value, "kl": value, "beta": weight}, {"control": carried}
 
 
 def control_vae(*, set_point: float = 10.0, kp=0.01, ki=1e-3, most=100.0, latents: int = 6, **architecture) -> Recipe:
