@@ -21,7 +21,7 @@ class Bank:
     def __init__(self, models: int, size: int, batch_size: int, recipe: Recipe, device: torch.device):
         self.latents = recipe.architecture.latents
         self.count = min(recipe.bank + batch_size, size)
-        self.kept = torch.empty(models, 2 * self.latents, size, device=device)
+        self.kept = torch.empty(models, 2 * self.latents, size, device=device, dtype=torch.float32)
         self.forget()
         stride = max(1, round(size * GOLDEN))
         while math.gcd(stride, size) > 1:

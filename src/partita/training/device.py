@@ -3,9 +3,11 @@
 import logging
 import os
 import shutil
-from collections.abc import Callable
-from contextlib import suppress
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import TypeVar
 
 import torch
 
@@ -13,6 +15,8 @@ from partita.data.fetch import cache_folder
 from partita.kernels.build import found_triton
 
 log = logging.getLogger("partita")
+
+Result = TypeVar("Result")
 
 # Compiling takes tens of seconds and then saves half of each step or more.
 STEPS_WORTH_COMPILING = 20000
@@ -49,9 +53,31 @@ def check_precision(precision: str, device: torch.device) -> None:
         raise ValueError(f"{torch.cuda.get_device_name(device)} has no bf16; use --precision float32")
 
 
-def reproducibly():
-    """A context in which convolutions of PyTorch add up in one order: a run that goes on ends as one never stopped."""
-    return torch.backends.cudnn.flags(enabled=True, deterministic=True)
+@contextmanager
+def reproducibly() -> Iterator[None]:
+    """A context in which convolutions of PyTorch add up in one order: a run that goes on ends as one never stopped.
+
+    The switch is the whole process's: the first thread in turns it, the last one out turns it back.
+    """
+    with _turning:
+        if not _inside:
+            _switch.enter_context(torch.backends.cudnn.flags(enabled=True, deterministic=True))
+        _inside.append(threading.get_ident())
+    try:
+        yield
+    finally:
+        with _turning:
+            _inside.pop()
+            if not _inside:
+                _switch.close()
+
+
+_turning, _inside, _switch = threading.Lock(), list[int](), ExitStack()
+
+
+def with_gradients(function: Callable[..., Result]) -> Callable[..., Result]:
+    """`function`, a generator too, with gradients to be had: also where the caller has switched them off."""
+    return torch.inference_mode(False)(torch.enable_grad()(function))
 
 
 def prepare_compiler() -> None:

@@ -8,6 +8,7 @@ from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.autograd.graph import saved_tensors_hooks
 
+from partita.networks.building import built
 from partita.recipes import Recipe
 from partita.training.draws import POINTS_A_SHUFFLE_BLOCK, STEPS_A_NOISE_BLOCK
 from partita.training.objective import objective, values_at
@@ -28,10 +29,10 @@ def bytes_a_model(recipe: Recipe, size: int, batch_size: int, device: torch.devi
         return 0
     latents, columns = recipe.architecture.latents, sum(recipe.noise.values())
     with FakeTensorMode(), device:
-        modules = {name: make() for name, make in recipe.networks.items()}
+        modules = built(recipe.networks)
         parameters = {f"{name}.{key}": p for name, module in modules.items() for key, p in module.named_parameters()}
         rows = _rows(recipe, batch_size, size)
-        noise, values = torch.empty(batch_size, columns), torch.tensor(values_at(recipe, 0))
+        noise, values = _floats(batch_size, columns), torch.tensor(values_at(recipe, 0), dtype=torch.float32)
         kept = [
             _kept(lambda turn=turn: objective(recipe, turn, modules, size, parameters, rows, noise, values))
             for turn in range(len(recipe.players))
@@ -66,14 +67,18 @@ def in_words(count: float) -> str:
     return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"
 
 
+def _floats(*shape: int) -> Tensor:
+    return torch.empty(shape, dtype=torch.float32)
+
+
 def _rows(recipe: Recipe, batch_size: int, size: int) -> dict[str, Tensor]:
     house = recipe.architecture
-    rows = {"x": torch.empty(batch_size, *house.shape)}
+    rows = {"x": _floats(batch_size, *house.shape)}
     if house.labels:
-        rows |= {"u": torch.empty(batch_size, house.labels)}
-        rows |= {"labelled": torch.empty(batch_size)}
+        rows |= {"u": _floats(batch_size, house.labels)}
+        rows |= {"labelled": _floats(batch_size)}
     if recipe.bank:
-        rows["bank"] = torch.empty(2 * house.latents, min(recipe.bank + batch_size, size))
+        rows["bank"] = _floats(2 * house.latents, min(recipe.bank + batch_size, size))
     return rows
 
 

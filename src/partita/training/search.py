@@ -22,6 +22,7 @@ from partita.measures.regrouping import regroup, regroup_codes
 from partita.recipes import Recipe
 from partita.recipes.closed_form import independent_coordinates
 from partita.training.checkpoint import Checkpoints
+from partita.training.device import with_gradients
 from partita.training.draws import seed_of
 from partita.training.ensemble import Ensemble
 from partita.training.finding import Discover, Found, check_rows, find_groups
@@ -60,6 +61,7 @@ def train_models(recipes: Sequence[Recipe], seeds: Sequence[int], make: Make, st
     return to_the_end(train_in_strides(recipes, seeds, make, steps, **settings))
 
 
+@with_gradients
 def train_in_strides(
     recipes: Sequence[Recipe],
     seeds: Sequence[int],
