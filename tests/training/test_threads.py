@@ -1,5 +1,6 @@
 """A fit is a function of its data and its seed, whatever other threads do and whatever the caller has switched on."""
 
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -99,10 +100,18 @@ def test_overlapping_threads_leave_the_convolutions_switch_as_it_was():
     """The first one in turns it, the last one out turns it back, in whatever order they go."""
     before = torch.backends.cudnn.deterministic
     assert not before
-    first, second = reproducibly(), reproducibly()
-    first.__enter__()
-    second.__enter__()
-    first.__exit__(None, None, None)
+    inside, out = threading.Event(), threading.Event()
+
+    def elsewhere():
+        with reproducibly:
+            inside.set()
+            out.wait(10)
+
+    other = threading.Thread(target=elsewhere)
+    with reproducibly:
+        other.start()
+        inside.wait(10)
     assert torch.backends.cudnn.deterministic
-    second.__exit__(None, None, None)
+    out.set()
+    other.join()
     assert torch.backends.cudnn.deterministic == before

@@ -1,7 +1,6 @@
 """Image files: single images brought to one size, folders of them, and stacks in TIFF files."""
 
-import os
-import sys
+import ctypes
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -15,6 +14,7 @@ from partita.data.dataset import Dataset
 from partita.data.movies import check_samples
 from partita.data.reading import check_fits, existing_file, reading
 from partita.data.rows import decoded_rows, settled
+from partita.data.switch import Switch
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".ppm", ".pgm", ".tif", ".tiff")
 FORMATS = ("PNG", "JPEG", "BMP", "GIF", "WEBP", "PPM", "TIFF")
@@ -143,17 +143,24 @@ def load_tiff(path: Path, *, samples: str | None = None, labels: Any = None, sca
 
 
 @contextmanager
-def _decoder_silenced() -> Iterator[None]:
-    """libtiff writes its own complaints to the terminal; a damaged file gets one line, which is ours."""
-    sys.stderr.flush()
-    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 2)
+def _without_complaints() -> Iterator[None]:
+    """libtiff writes complaints to the terminal before Pillow raises them; a damaged file gets one line, which is ours.
+    Pillow has no word for that, so the library inside it is asked; where it cannot be, it goes on complaining."""
+    from PIL import Image
+
+    handler = getattr(ctypes.CDLL(Image.core.__file__), "TIFFSetErrorHandler", None)
+    if handler is None:
+        yield
+        return
+    handler.argtypes, handler.restype = [ctypes.c_void_p], ctypes.c_void_p
+    before = handler(None)
     try:
         yield
     finally:
-        os.dup2(kept, 2)
-        os.close(kept)
-        os.close(nowhere)
+        handler(before)
+
+
+decoder_silenced = Switch(_without_complaints)
 
 
 def read_tiff(path: Path) -> np.ndarray:
@@ -161,7 +168,7 @@ def read_tiff(path: Path) -> np.ndarray:
     from PIL import Image
 
     path = existing_file(path)
-    with reading(path), _decoder_silenced(), Image.open(path, formats=("TIFF",)) as image:
+    with reading(path), decoder_silenced, Image.open(path, formats=("TIFF",)) as image:
         pages: list[np.ndarray] = []
         seen = 0
         while True:

@@ -92,7 +92,7 @@ def _lasso_strength(one: np.ndarray, two: np.ndarray) -> np.ndarray:
     from sklearn.preprocessing import StandardScaler
 
     x, y = StandardScaler().fit_transform(one), StandardScaler().fit_transform(two)
-    return np.abs(Lasso(alpha=0.1).fit(x, y).coef_).reshape(two.shape[1], one.shape[1]).T
+    return np.abs(Lasso(alpha=0.1, random_state=0).fit(x, y).coef_).reshape(two.shape[1], one.shape[1]).T
 
 
 def _relative_strength(strength: np.ndarray) -> float:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from partita.data.switch import limits_are_no_news
 from partita.measures.arrays import unit_scale
 from partita.metrics.group_information import Grouping, group_information, grouping
 from partita.metrics.histogram import equal_width, information_matrix
@@ -147,10 +148,5 @@ def _mean_auc(labels: np.ndarray, probability: np.ndarray, classes: np.ndarray) 
 
 def quietly(fit, *arguments):
     """scikit-learn's iteration limit is part of the protocols; reaching it is no news."""
-    import warnings
-
-    from sklearn.exceptions import ConvergenceWarning
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    with limits_are_no_news:
         return fit(*arguments)

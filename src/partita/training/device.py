@@ -3,15 +3,15 @@
 import logging
 import os
 import shutil
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
 import torch
 
 from partita.data.fetch import cache_folder
+from partita.data.switch import Switch
 from partita.kernels.build import found_triton
 
 log = logging.getLogger("partita")
@@ -53,26 +53,8 @@ def check_precision(precision: str, device: torch.device) -> None:
         raise ValueError(f"{torch.cuda.get_device_name(device)} has no bf16; use --precision float32")
 
 
-@contextmanager
-def reproducibly() -> Iterator[None]:
-    """A context in which convolutions of PyTorch add up in one order: a run that goes on ends as one never stopped.
-
-    The switch is the whole process's: the first thread in turns it, the last one out turns it back.
-    """
-    with _turning:
-        if not _inside:
-            _switch.enter_context(torch.backends.cudnn.flags(enabled=True, deterministic=True))
-        _inside.append(threading.get_ident())
-    try:
-        yield
-    finally:
-        with _turning:
-            _inside.pop()
-            if not _inside:
-                _switch.close()
-
-
-_turning, _inside, _switch = threading.Lock(), list[int](), ExitStack()
+# A context in which convolutions of PyTorch add up in one order: a run that goes on ends as one never stopped.
+reproducibly = Switch(lambda: torch.backends.cudnn.flags(enabled=True, deterministic=True))
 
 
 def with_gradients(function: Callable[..., Result]) -> Callable[..., Result]:

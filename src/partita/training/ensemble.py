@@ -126,7 +126,7 @@ class Ensemble:
         values = self.values(self.step, count)
         if isinstance(self.x, OnDisk):
             self.x.expect(index[..., self.ranks.rows(index.shape[-1])])
-        with reproducibly():
+        with reproducibly:
             self._advance(index, noise, values, streamed)
         self.step += count
 
