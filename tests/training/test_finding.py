@@ -124,8 +124,6 @@ def test_what_cannot_find_groups_says_so(data):
         RECIPES["pdisvae"](groups="autp", **HOUSE)
     with pytest.raises(ValueError, match="diagonal"):
         RECIPES["pdisvae"](groups="auto", posterior="full", **HOUSE)
-    with pytest.raises(ValueError, match="at least 60 rows"):
-        Disentangler(groups="auto", steps=2).fit(data.x[:50])
 
 
 @pytest.mark.slow

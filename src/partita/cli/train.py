@@ -48,6 +48,7 @@ def train(
     from partita.studies import train as train_runs
     from partita.studies.plan import takes_groups
     from partita.training.device import choose_device
+    from partita.training.observations import why_diverged
     from partita.training.ranks import joined
 
     where, options = parse_data(data)
@@ -91,5 +92,6 @@ def train(
     print(f"{len(runs) - len(diverged)} of {len(runs)} runs are in {out}; next: partita evaluate {out}")
     if diverged:
         raise ValueError(
-            f"{len(diverged)} runs diverged: {', '.join(run.id for run in diverged)}; try a smaller step size"
+            f"{len(diverged)} runs diverged: {', '.join(run.id for run in diverged)}; "
+            f"{why_diverged(dataset.x, dataset.x_scale)}"
         )

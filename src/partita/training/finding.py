@@ -36,19 +36,17 @@ class Found:
     merges: tuple[dict[str, Any], ...] = ()
 
 
-def check_rows(ensemble: Ensemble) -> None:
-    if len(ensemble.x) < FEWEST_ROWS:
-        raise ValueError(f'groups="auto" needs at least {FEWEST_ROWS} rows of data, got {len(ensemble.x)}')
-
-
 def find_groups(warm: Ensemble, discover: Discover) -> tuple[Found, list[Turn]]:
     """One partition for all models of the ensemble, restarts of one run, and each model's way there.
 
     The partition is the one most restarts show, of equally frequent ones the finest. Restarts that show another are
-    grouped by the smallest PC.
+    grouped by the smallest PC. Where rows are too few to tell, every latent stays alone.
     """
     codes = [_codes(warm, position) for position in range(len(warm.seeds))]
-    seen = [_discovered(z, discover) for z in codes]
+    few = len(warm.x) < FEWEST_ROWS
+    if few:
+        log.warning("%d rows are too few to find groups (%d are needed): each latent is one", len(warm.x), FEWEST_ROWS)
+    seen = [None if few else _discovered(z, discover) for z in codes]
     sizes = Counter(_sizes(each.groups) for each in seen if each is not None)
     latents = codes[0].shape[1]
     if not sizes:

@@ -25,7 +25,7 @@ from partita.training.checkpoint import Checkpoints
 from partita.training.device import with_gradients
 from partita.training.draws import seed_of
 from partita.training.ensemble import Ensemble
-from partita.training.finding import Discover, Found, check_rows, find_groups
+from partita.training.finding import Discover, Found, find_groups
 from partita.training.fit import fit_in_strides
 from partita.training.history import History
 from partita.training.latents import Turn, model_of, posterior_of, some_rows, turn_latents
@@ -99,7 +99,6 @@ def train_in_strides(
     # Where a first half was done already, fitting only puts its ensemble where it ended.
     if recipes[0].grouped is not None:
         warm = make(repeated, members)
-        check_rows(warm)
         history = yield from fit_in_strides(warm, steps // 2, **before)
         found, turns = find_groups(warm, _given(discover))
         ensemble = make([_grouped(recipe, found.groups) for recipe in repeated], members)
