@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 import torch
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_feature_names_in, check_array, check_is_fitted, validate_data
 
 from partita.data.nearest import nearest
 from partita.recipes import RECIPES, Recipe, build
 from partita.recipes.equation import keywords
+from partita.trace import Dream
 from partita.training import Ensemble, History, Model
 from partita.training.defaults import choose_likelihood, choose_network
 from partita.training.device import choose_device
@@ -159,16 +161,20 @@ class Disentangler(TransformerMixin, BaseEstimator):
             raise ValueError(f"n must be at least 1, got {n}")
         return (model.sample(int(n), int(self.seed)) / self.x_scale_).astype(np.float32)
 
+    def _has_bound(self) -> bool:
+        if self.method in RECIPES and isinstance(RECIPES[self.method](shape=(1,)).trace, Dream):
+            raise AttributeError(f"{self.method} has no likelihood, so there is no ELBO to score by")
+        return True
+
+    @available_if(_has_bound)
     def score(self, X, y=None):
-        """Mean ELBO in nats per observation, with one draw of z a row: higher is better."""
-        model = self._fitted()
-        if not model.has_bound:
-            raise ValueError(f"{self.method} has no likelihood, so there is no ELBO to score by")
-        recon, kl = model.bound(self._seen(X))
+        """Mean ELBO in nats per observation, with one draw of z a row: higher is better. Methods without a likelihood
+        have no score, as scikit-learn has it: the attribute is not there."""
+        recon, kl = self._fitted().bound(self._seen(X))
         return float(-(recon + kl).mean())
 
     def get_feature_names_out(self, input_features=None):
-        """z0, z1, ...: the latents by number. `input_features` may be given, and must be the columns that were fitted."""
+        """z0, z1, ...: the latents by number. `input_features`, where given, must be the columns that were fitted."""
         check_is_fitted(self)
         _check_feature_names_in(self, input_features, generate_names=False)
         return np.array([f"z{k}" for k in range(int(self.latents))], dtype=object)

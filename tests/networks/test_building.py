@@ -29,6 +29,7 @@ class Odd(nn.Module):
             setattr(self, fill.__name__, fill(torch.empty(4, 4)))
         nn.init.sparse_(self.linear.weight, 0.5)
         self.counts, self.half, self.of_numpy = torch.tensor([1, 2]), torch.tensor(0.1), torch.tensor(np.float64(0.1))
+        self.sized, self.filled = torch.zeros(np.int64(3)), torch.full((2,), np.float64(0.1))
 
 
 def tensors(module: nn.Module) -> dict[str, torch.Tensor]:

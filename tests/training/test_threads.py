@@ -12,7 +12,7 @@ from partita.recipes import RECIPES
 from partita.training.device import reproducibly
 
 X = np.random.default_rng(0).standard_normal((64, 8)).astype(np.float32)
-LABELS = X[:, :2]
+LABELS, CPU = X[:, :2], torch.device("cpu")
 # the networks beside encoder and decoder, small here
 SMALL = {
     "factor_vae": {"width": 16, "depth": 2},
@@ -84,14 +84,14 @@ def test_gradients_are_taken_where_the_caller_wants_none(method, mode):
     assert np.array_equal(found.transform(X), codes), "what was built under the mode still works without it"
 
 
-def test_groups_are_found_in_inference_mode_and_what_it_leaves_can_be_differentiated():
+def test_what_inference_mode_leaves_behind_can_be_differentiated():
     """Small indices are kept for the next call: they must not be made tensors of inference."""
     from partita.kernels import guard, mixture
 
     guard.index_of.cache_clear()
     mixture.membership.cache_clear()
     with torch.inference_mode():
-        index, members = guard.index_of((2, 0), torch.device("cpu")), mixture.membership(((0,),), 2, torch.device("cpu"))
+        index, members = guard.index_of((2, 0), CPU), mixture.membership(((0,),), 2, CPU)
     assert not index.is_inference()
     assert not members.is_inference()
 

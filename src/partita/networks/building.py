@@ -3,25 +3,30 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 # What draws numbers, and takes a generator to draw them from.
-DRAWING = frozenset(
-    "rand randn randint randperm normal bernoulli multinomial poisson rand_like randn_like randint_like uniform_ "
-    "normal_ random_ bernoulli_ cauchy_ exponential_ geometric_ log_normal_ kaiming_uniform_".split()
-)
+DRAWING = (
+    "rand", "randn", "randint", "randperm", "normal", "bernoulli", "multinomial", "poisson", "rand_like", "randn_like",
+    "randint_like", "uniform_", "normal_", "random_", "bernoulli_", "cauchy_", "exponential_", "geometric_",
+    "log_normal_", "kaiming_uniform_",
+)  # fmt: skip
 # What draws from the process's generator and cannot be told otherwise.
-UNTOLD = frozenset(
-    "dropout dropout_ dropout1d dropout2d dropout3d alpha_dropout alpha_dropout_ feature_dropout feature_dropout_ "
-    "feature_alpha_dropout feature_alpha_dropout_ rrelu rrelu_ gumbel_softmax native_dropout binomial "
-    "_standard_gamma _sample_dirichlet fractional_max_pool2d fractional_max_pool3d".split()
-)
-# What makes floating-point numbers of the default type where none is given; and what does so for Python's own floats.
-FLOATING = frozenset((torch.empty, torch.zeros, torch.ones, torch.rand, torch.randn, torch.eye, torch.linspace,
-                      torch.logspace, torch.empty_strided, torch.normal))  # fmt: skip
-BY_VALUE = frozenset((torch.tensor, torch.as_tensor, torch.asarray, torch.scalar_tensor, torch.full, torch.arange))
+UNTOLD = (
+    "dropout", "dropout_", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "alpha_dropout_", "feature_dropout",
+    "feature_dropout_", "feature_alpha_dropout", "feature_alpha_dropout_", "rrelu", "rrelu_", "gumbel_softmax",
+    "native_dropout", "binomial", "_standard_gamma", "_sample_dirichlet", "fractional_max_pool2d",
+    "fractional_max_pool3d",
+)  # fmt: skip
+# What makes floating-point numbers of the default type where none is given; what does so when it is given a float; and
+# what does so unless the float is NumPy's.
+FLOATING = (torch.empty, torch.zeros, torch.ones, torch.rand, torch.randn, torch.eye, torch.linspace,
+            torch.logspace, torch.empty_strided, torch.normal)  # fmt: skip
+BY_VALUE = (torch.scalar_tensor, torch.full, torch.arange)
+BY_CONTENT = (torch.tensor, torch.as_tensor, torch.asarray)
 
 
 class Seeded(TorchFunctionMode):
@@ -45,14 +50,17 @@ class Seeded(TorchFunctionMode):
             )
         if name in DRAWING and kwargs.get("generator") is None:
             kwargs["generator"] = self.generator
-        given = (*args, *kwargs.values())
-        if kwargs.get("dtype") is None and not any(isinstance(each, Tensor) for each in given):
-            if func in FLOATING:
-                kwargs["dtype"] = torch.float32
-            elif func in BY_VALUE and not any(hasattr(each, "dtype") for each in given):
-                if func(*args, **kwargs).is_floating_point():
-                    kwargs["dtype"] = torch.float32
+        if kwargs.get("dtype") is None and _default_floats(func, args, kwargs):
+            kwargs["dtype"] = torch.float32
         return func(*args, **kwargs)
+
+
+def _default_floats(func: Callable, args: tuple, kwargs: dict[str, Any]) -> bool:
+    """Whether this call makes numbers of the default type, and not of the type of something it is given."""
+    typed = (Tensor, np.ndarray, np.generic) if func in BY_CONTENT else Tensor
+    if any(isinstance(each, typed) for each in (*args, *kwargs.values())):
+        return False
+    return func in FLOATING or (func in (*BY_VALUE, *BY_CONTENT) and func(*args, **kwargs).is_floating_point())
 
 
 def built(factories: Mapping[str, Callable[[], nn.Module]], seed: int = 0) -> dict[str, Any]:

@@ -273,8 +273,8 @@ def _on_device(x: np.ndarray | Tensor, device: torch.device) -> Tensor:
 
 
 class _Unlocked:
-    """The same numbers in the same place, for torch, which warns of arrays that are read-only. Nobody here writes to the
-    data; and switching a warning off is not for one thread alone."""
+    """The same numbers in the same place, for torch, which warns of arrays that are read-only. Nobody here writes to
+    the data; and switching a warning off is not for one thread alone."""
 
     def __init__(self, x: np.ndarray):
         self.x = x  # alive as long as its numbers are looked at

@@ -53,7 +53,9 @@ def _normalise(recipe: Recipe, modules: Mapping[str, nn.Module], rows: Mapping[s
     rows = {name: values[:ROWS_NORMALISED] for name, values in rows.items()}
     x = rows["x"]
     generator = torch.Generator().manual_seed(seed_of(seed, "normalise"))
-    noise = {name: torch.randn(len(x), n, generator=generator, dtype=torch.float32).to(x) for name, n in recipe.noise.items()}
+    noise = {
+        name: torch.randn(len(x), n, generator=generator, dtype=torch.float32).to(x) for name, n in recipe.noise.items()
+    }
     knobs = {name: torch.tensor(value_at(value, 0), dtype=x.dtype).to(x) for name, value in recipe.knobs.items()}
     for layer in layers:
         layer.keeping = True

@@ -30,7 +30,9 @@ def plain(value: Any, name: str) -> Any:
         return plain(value.tolist(), name)
     if isinstance(value, Sequence) and not isinstance(value, bytes):
         return tuple(plain(each, name) for each in value)
-    raise ValueError(f"{name}: {value!r} ({type(value).__name__}) cannot be kept in a file; give numbers, words, tuples")
+    raise ValueError(
+        f"{name}: {value!r} ({type(value).__name__}) cannot be kept in a file; give numbers, words, tuples"
+    )
 
 
 def as_json(value: Any) -> Any:
