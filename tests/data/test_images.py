@@ -81,9 +81,7 @@ def test_images_keep_their_size_unless_asked(tmp_path):
     assert kept.description["options"]["size"] == [30, 28]
     assert load(tmp_path, size=64).x.shape == (2, 1, 64, 64)
     Image.effect_noise((30, 28), 60).save(tmp_path / "c.png")
-    with pytest.raises(
-        ValueError, match=r"different sizes, 28 x 30 pixels in a.png and 30 x 28 pixels in c.png: say size=64"
-    ):
+    with pytest.raises(ValueError, match="28 x 30 pixels in a.png and 30 x 28 pixels in c.png: say size=64"):
         load(tmp_path)
     Image.new("1", (5000, 8)).save(tmp_path / "d.png")
     for name in "abc":

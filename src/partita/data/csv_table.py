@@ -1,6 +1,7 @@
 """`.csv` files: read in blocks, so that the text of the cells never stands beside all their numbers."""
 
 import csv
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -28,9 +29,7 @@ class CsvTable:
             head = next(csv.reader([first], delimiter=self.delimiter))
             self.header = not all(map(_is_number, head))
             self.names = [cell.strip() for cell in head] if self.header else [str(k) for k in range(len(head))]
-            if len(set(self.names)) != len(self.names):
-                twice = sorted({name for name in self.names if self.names.count(name) > 1}, key=self.names.index)
-                raise ValueError(f"two columns have the same name: {listed(twice)}")
+            check_distinct(self.names)
 
     def columns(self) -> dict[str, np.ndarray]:
         """Numbers (float64) where every cell of a column is one, an empty cell being a missing number; else text."""
@@ -105,6 +104,12 @@ class CsvTable:
 
     def _opened(self) -> Any:
         return self.path.open(newline="", encoding="utf-8-sig")
+
+
+def check_distinct(names: Sequence[str]) -> None:
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise ValueError(f"two columns have the same name: {listed(twice)}")
 
 
 def _text_columns(block: Sequence[Sequence[str]]) -> set[int]:

@@ -3,6 +3,7 @@
 import gzip
 from math import prod
 from pathlib import Path
+from typing import IO, cast
 
 import numpy as np
 
@@ -84,7 +85,7 @@ def read_idx(path: Path) -> np.ndarray:
         shape = tuple(int(extent) for extent in np.frombuffer(stream.read(4 * head[3]), ">u4", head[3]))
         expected = prod(shape)
         check_fits(3 * expected, f"its content, bytes {shape},")  # with a border added, and both parts joined
-        content = exactly(stream, expected, "its content")
+        content = exactly(cast(IO[bytes], stream), expected, "its content")
         if stream.read(1):
             raise ValueError(f"should hold {expected:,} bytes for {shape}, has more")
         return np.frombuffer(content, np.uint8).reshape(shape)

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from partita.data.csv_table import check_distinct
 from partita.data.memory import AS_A_FILE_TO_STREAM, check_fits
-from partita.data.nearest import listed
 from partita.data.reading import existing_file, reading
 
 ROWS_AT_ONCE = 1 << 16
@@ -30,8 +30,7 @@ class ParquetTable:
             self.text = {name for name, kind in self.kinds.items() if kind == "text"}
             if self.rows == 0:
                 raise ValueError("the table has no rows")
-            if len(self.kinds) != len(self.names):
-                raise ValueError(f"two columns have the same name: {listed(self.names)}")
+            check_distinct(self.names)
 
     def columns(self, wanted: Collection[str]) -> dict[str, np.ndarray]:
         """Columns by name: numbers (float64, missing ones NaN), or text, of which each distinct one is kept once."""

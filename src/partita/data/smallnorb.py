@@ -2,6 +2,7 @@
 
 import gzip
 from pathlib import Path
+from typing import IO, cast
 
 import numpy as np
 
@@ -108,7 +109,7 @@ def read_matrix(path: Path) -> np.ndarray:
             raise ValueError(f"not a NORB matrix: sizes {shape}")
         expected = int(np.prod(shape, dtype=object)) * dtype.itemsize
         check_fits(2 * expected, f"the matrix, {dtype} {shape},")  # and the half of it that is kept, resized
-        content = exactly(stream, expected, "the matrix")
+        content = exactly(cast(IO[bytes], stream), expected, "the matrix")
         if stream.read(1):
             raise ValueError(f"should hold {expected:,} bytes for {dtype} {shape}, has more")
         return np.frombuffer(content, dtype).reshape(shape)

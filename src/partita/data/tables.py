@@ -36,7 +36,7 @@ def load_csv(
         row, cell = table.first_missing(name) or (0, "")
         return f"in row {row}: the cell " + (f"says {cell!r}" if cell else "is empty")
 
-    check_text(chosen, [name for name in read if read[name].dtype == object], path, first)
+    check_text(chosen, {name for name in read if read[name].dtype == object}, path, first)
     return from_columns(read, chosen, path, missing)
 
 
@@ -91,11 +91,9 @@ def _names(wanted: Names, known: Mapping[str, None], path: Path) -> list[str]:
     return names
 
 
-def check_text(
-    chosen: Chosen, text: Collection[str], path: Path, first: Callable[[str], str] = lambda name: ""
-) -> None:
+def check_text(chosen: Chosen, text: set[str], path: Path, first: Callable[[str], str] = lambda name: "") -> None:
     """Observations and labels are numbers; `first` says where the first text of a column is."""
-    found = [name for name in (*chosen.columns, *chosen.labels) if name in set(text)]
+    found = [name for name in (*chosen.columns, *chosen.labels) if name in text]
     if found:
         raise ValueError(f"{path}: text in column {listed(map(repr, found))}{first(found[0])}; {LEAVE_OUT}")
 
