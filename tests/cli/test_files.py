@@ -1,10 +1,13 @@
 """A person's own files by the command: where they are, in which units, and which flag was meant."""
 
 import shutil
+import sys
 
 import numpy as np
 import pytest
 from PIL import Image
+
+from partita.cli.main import _explained, app
 
 TRAIN = ["train", "vae", "--network", "linear", "--latents", "2", "--steps", "10", "--out", "study"]
 
@@ -50,8 +53,13 @@ def test_units_are_said_when_data_are_loaded(partita, tmp_path):
         (["data", "--jso"], "--jso (did you mean --json?)"),
     ],
 )
-def test_flags_are_suggested(partita, words, meant):
-    refused(partita(*words), meant)
+def test_flags_are_suggested(monkeypatch, words, meant):
+    monkeypatch.setattr(sys, "argv", ["partita", *words])
+    with pytest.raises(Exception) as caught:
+        app(standalone_mode=False)
+    said, status = _explained(caught.value)
+    assert meant in said
+    assert status == 2
 
 
 def test_folders_of_images_keep_their_size(partita, tmp_path):
