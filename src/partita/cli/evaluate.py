@@ -50,7 +50,7 @@ def _measure_study(folder: Path, metrics: str, as_json: bool, device: str) -> No
     runs = store.finished()
     where = choose_device(device)
     asked_for(metrics)  # an unknown name is refused before anything is measured
-    datasets = {key: reload(data) for key, data in {repr(run.data): run.data for run in runs}.items()}
+    datasets = {key: reload(data, folder) for key, data in {repr(run.data): run.data for run in runs}.items()}
     results = _measured(store, runs, datasets, metrics, where)
     if metrics == "all" or "udr" in metrics.split(","):
         for setting in dict.fromkeys(result["setting"] for result in results):

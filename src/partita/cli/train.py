@@ -42,7 +42,7 @@ def train(
     Several values or seeds make the cross product, trained together where structure allows.
     """
     from partita.cli.progress import progress
-    from partita.cli.values import parse_data, parse_groups, parse_options, parse_seeds, with_labels
+    from partita.cli.values import parse_data, parse_groups, parse_options, parse_seeds, say_units, with_labels
     from partita.data import load
     from partita.studies import Store, plan
     from partita.studies import train as train_runs
@@ -55,6 +55,7 @@ def train(
     if samples is not None:
         options["samples"] = samples
     dataset = with_labels(load(where, **options), labels, labelled)
+    say_units(dataset)
     if groups not in (None, "auto") and not any(map(takes_groups, method.split(","))):
         raise ValueError(f"{method} has no groups: leave --groups out, or use pdisvae or hfvae")
     runs = []
@@ -62,7 +63,7 @@ def train(
         runs += plan(
             [name],
             dataset,
-            options=parse_options(context.args, name),
+            options=parse_options(context.args, name, [flag for each in context.command.params for flag in each.opts]),
             latents=latents,
             groups=None if groups is None else parse_groups(groups),
             network=network,

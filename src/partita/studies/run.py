@@ -9,6 +9,7 @@ from typing import Any
 from partita.data.nearest import nearest
 from partita.recipes import RECIPES, Recipe, build
 from partita.recipes.equation import keywords
+from partita.studies.source import identity
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class Run:
 
     @property
     def id(self) -> str:
-        canonical = json.dumps(asdict(self), sort_keys=True, allow_nan=False)
+        canonical = json.dumps({**asdict(self), "data": identity(self.data)}, sort_keys=True, allow_nan=False)
         digest = hashlib.blake2b(canonical.encode(), digest_size=5).hexdigest()
         return f"{self.method}-seed{self.seed}-{digest}"
 
