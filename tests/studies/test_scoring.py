@@ -101,7 +101,7 @@ def test_correlation_of_means_and_of_draws(study):
     of_draws = covariance + np.diag(np.exp(log_variance.astype(float)).mean(0))  # Cov[z] = Cov[mean] + E[variance]
     assert found["mean"] == pytest.approx(gaussian_tc_of(covariance), abs=1e-4)
     assert found["sample"] == pytest.approx(gaussian_tc_of(of_draws), abs=0.02)
-    assert found["n"] == sprites.size
+    assert (found["n"], found["dropped"]) == (sprites.size, 0)
 
 
 def test_means_that_determine_each_other_have_draws_that_do_not():

@@ -169,7 +169,7 @@ def evaluate(
     mcc, sap and dci as they are, and in 20 equal widths to the metrics that need classes (their settings say so).
     """
     factors = None if factors is None else as_matrix(factors, "factors")
-    classes = in_classes(factors)
+    classes = None if factors is None else in_classes(factors)
     if metrics == "all":
         reasons = inapplicable(codes, classes, log_variance, groups, draw)
         chosen = [name for name in METRICS if name not in reasons]
@@ -185,10 +185,8 @@ def evaluate(
     return scores
 
 
-def in_classes(factors: np.ndarray | None) -> np.ndarray | None:
+def in_classes(factors: np.ndarray) -> np.ndarray:
     """Real-valued columns in 20 equal widths; the very same array where there are none."""
-    if factors is None:
-        return None
     real = (factors != np.rint(factors)).any(0)
     return np.where(real, equal_width(factors, 20), factors) if real.any() else factors
 

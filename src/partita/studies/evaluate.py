@@ -12,6 +12,7 @@ from partita.data import Dataset
 from partita.distributions import Groups, as_groups
 from partita.measures.aggregate import decompose
 from partita.measures.correlation import correlation, gaussian_tc, null_correlation
+from partita.measures.gaussian import DEAD_VARIANCE
 from partita.measures.regrouping import KERNEL_WIDTH, regroup
 from partita.metrics.registry import in_classes
 from partita.studies.population import Population
@@ -122,9 +123,13 @@ def _one_draw(model: Model, x: np.ndarray, mean: np.ndarray, log_variance: np.nd
 
 def _gaussian_tc(mean: np.ndarray, z: np.ndarray) -> dict[str, Any]:
     """TC_mean and TC_sample of RTC-VAE (Gaussian, from correlation matrices): the first can be large, or infinite
-    (None), while the second is near 0."""
+    (None), while the second is near 0. Latents whose mean hardly varies are `dropped` from the first."""
+    dropped = int((mean.astype(np.float64).var(0) < DEAD_VARIANCE).sum())
     found = {name: gaussian_tc(codes) if len(codes) > 1 else 0.0 for name, codes in (("mean", mean), ("sample", z))}
-    return {name: value if np.isfinite(value) else None for name, value in found.items()} | {"n": len(mean)}
+    return {name: value if np.isfinite(value) else None for name, value in found.items()} | {
+        "n": len(mean),
+        "dropped": dropped,
+    }
 
 
 def _grouped_afterwards(

@@ -85,7 +85,7 @@ def _known(dataset: Dataset, rows: np.ndarray) -> Known:
 
     factors = None if dataset.factors is None else np.asarray(dataset.factors[rows], np.float64)
     truth = None if dataset.truth is None else dataset.truth[rows]
-    return Known(factors, in_classes(factors), truth, dataset.truth_groups)
+    return Known(factors, None if factors is None else in_classes(factors), truth, dataset.truth_groups)
 
 
 def _chosen(names: str | Sequence[str], dataset: Dataset) -> list[str]:
