@@ -3,6 +3,7 @@
 import logging
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -37,6 +38,7 @@ def main() -> None:
     logging.basicConfig(format="partita: %(message)s", level=logging.WARNING)
     for said in ("partita.memory", "partita.compiler"):
         logging.getLogger(said).setLevel(logging.INFO)
+    warnings.showwarning = _tell_once(warnings.showwarning)
     try:
         status = app(standalone_mode=False)
     except KeyboardInterrupt:
@@ -49,6 +51,20 @@ def main() -> None:
         sys.stderr.flush()
         os._exit(status or 0)
     sys.exit(status or 0)
+
+
+def _tell_once(otherwise):
+    """Shows a warning of ours in one line, the same words once; those of others as Python does."""
+    told = set()
+
+    def tell(message, category, *where, **more):
+        if not category.__module__.startswith("partita"):
+            otherwise(message, category, *where, **more)
+        elif str(message) not in told:
+            told.add(str(message))
+            print(f"partita: {message}", file=sys.stderr)
+
+    return tell
 
 
 def _explained(error: Exception) -> tuple[str, int]:
