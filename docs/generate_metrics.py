@@ -5,6 +5,7 @@ minutes); without it the table on the page is kept.
 """
 
 import argparse
+import warnings
 from collections.abc import Callable, Sequence
 from datetime import date
 from pathlib import Path
@@ -12,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from partita import data, metrics, structure
+from partita.metrics.importance import LIGHT
 
 PAGE = Path(__file__).with_name("metrics.md")
 MARKS = ("<!-- discovery -->", "<!-- /discovery -->")
@@ -86,7 +88,7 @@ def _part(metric: str, part: str):
     def work(codes, factors):
         key = (metric, codes.tobytes())
         if key not in _KNOWN:
-            options = {"protocol": "dlib-2019-fast"} if metric == "dci" else {}
+            options = {"protocol": "dlib-2019-fast-ties"} if metric == "dci" else {}
             _KNOWN[key] = metrics.METRICS[metric].function(codes, factors, **options)
         return _KNOWN[key].parts[part]
 
@@ -124,8 +126,17 @@ def traps() -> list[str]:
     same, other = _three_models(perfect, rotated)
     width = np.random.default_rng(3)
     wide = {s: m.monte_carlo_tc(width.standard_normal((64, 10)), np.full((64, 10), 2 * np.log(s))) for s in (0.1, 0.3)}
-    boost = {p: m.dci(rotated, factors, protocol=p) for p in ("dlib-2019-fast", "ubisoft-2020")}
+    boost = {p: m.dci(rotated, factors, protocol=p) for p in ("dlib-2019-fast-ties", "ubisoft-2020")}
+    twice = np.concatenate([perfect, perfect], 1)
+    copies = {p: m.dci(twice, factors, protocol=p).parts["completeness"] for p in LIGHT}
+    in_order = np.lexsort(factors.T[::-1])
+    with warnings.catch_warnings(action="ignore", category=m.UntrainedClasses):  # that is the trap
+        sorted_rows = m.explicitness(perfect[in_order], factors[in_order]).value
     return [
+        "- **SAP, DCI and explicitness train on the first two thirds of the rows.** Rows sorted by their factors ask"
+        f" for classes that were never trained on: explicitness {sorted_rows:.2f} instead of"
+        f" {m.explicitness(perfect, factors).value:.2f} for perfect codes. The metrics warn (`UntrainedClasses`);"
+        " `partita evaluate` hands rows over in random order.",
         f"- **Discrete SAP moves with the number of rows**, because its C is fixed. Perfect codes: {sap}. Compare at"
         " equal size only, and do not expect 1.",
         f"- **MIG depends on the divisor.** Merged codes: {m.mig(merged, factors).value:.3f} by factor entropy"
@@ -137,8 +148,13 @@ def traps() -> list[str]:
         f"- **Modularity averages over dead latents** (as 0): {m.modularity(codes['dead'], factors).value:.2f} for"
         f" perfect codes with three of them; and it is high for rotated codes:"
         f" {m.modularity(rotated, factors).value:.2f}.",
-        f"- **DCI is the DCI of a predictor.** Rotated codes: disentanglement {boost['dlib-2019-fast'].value:.2f} by"
-        f" boosted trees, {boost['ubisoft-2020'].value:.2f} by lasso. Trees of depth 3 are part of the protocol.",
+        "- **DCI is the DCI of a predictor.** Rotated codes: disentanglement"
+        f" {boost['dlib-2019-fast-ties'].value:.2f} by boosted trees,"
+        f" {boost['ubisoft-2020'].value:.2f} by lasso. Trees of depth 3 are part of the protocol.",
+        "- **LightGBM takes the first of equal latents.** Perfect codes, every latent twice and exactly: completeness"
+        f' {copies["dlib-2019-fast"]:.2f} by "dlib-2019-fast", {copies["dlib-2019-fast-ties"]:.2f} by'
+        ' "dlib-2019-fast-ties", the default of `evaluate`, which draws among equals; two shares of a half are'
+        f" {1 - np.log(2) / np.log(10):.2f}.",
         f"- **Gaussian TC is blind to nonlinear dependence**: {m.gaussian_tc(ring).value:.4f} nats for a ring, whose"
         f" total correlation is {structure.min_total_correlation(ring).value:.2f} nats or more under every linear map.",
         f"- **UDR sees agreement, not truth**: three models with one rotation score {same:.2f}, three with one each"
@@ -297,7 +313,16 @@ def page(discovery: list[str]) -> str:
             "`mig`, `dci`, `modularity`, `infomec` and `leakage` take `groups` of latents and `factor_groups`:"
             " information between vectors by nearest neighbours, a factor group as the combination of its values. A"
             " pair of latents that holds a position is then scored as one thing. Continuous factors: `mcc`, `sap` and"
-            " `dci` with `continuous=True`, and `factor_bins=` where information is counted in bins.",
+            " `dci` with `continuous=True`, and `factor_bins=` where information is counted in bins. Information"
+            " between groups is nobody's published protocol: such scores of `mig`, `modularity` and `infomec` are named"
+            ' "nearest-neighbours".',
+            "",
+            "## Holding a factor fixed",
+            "",
+            "`beta_vae` and `factor_vae` need observations that share the value of one factor. From arrays they take a"
+            " complete grid, or `draw(fixed, n, rng)`. `partita evaluate` draws among the rows of the data set that"
+            " share the value, of all rows or 50,000 of them, so every data set with factors will do; where its factors"
+            " are no complete grid, the others vary as they do in the data.",
             "",
             "## Group discovery",
             "",

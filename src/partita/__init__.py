@@ -1,6 +1,13 @@
 """partita: learn, measure and look at latent spaces that fall into independent parts."""
 
+import random
 from importlib import import_module
+
+# scikit-learn imports rich at some first use, and rich draws from Python's generator as it is imported. That happens
+# here, and is put back, lest a call of ours move the caller's generator.
+_before = random.getstate()
+import_module("rich.style")
+random.setstate(_before)
 
 # Where each public name lives. They are imported when first used: `partita --help` needs none of them.
 _HOMES = {

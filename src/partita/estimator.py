@@ -1,7 +1,5 @@
 """The scikit-learn face: fit an array, get the latents."""
 
-import json
-from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -9,16 +7,20 @@ from typing import Any
 import numpy as np
 import torch
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import _check_feature_names_in, check_array, check_is_fitted, validate_data
 
 from partita.data.nearest import nearest
 from partita.recipes import RECIPES, Candidate, Program, Recipe, build
 from partita.recipes.equation import keywords
+from partita.trace import Dream
 from partita.training import Ensemble, History, Model
 from partita.training.defaults import choose_likelihood, choose_network
 from partita.training.device import choose_device
 from partita.training.files import read_tensors, write_tensors
 from partita.training.labels import LabelScale, required_labels
+from partita.training.observations import observations, units_in_words, why_diverged
+from partita.training.plain import as_json, from_json, plain
 from partita.training.program import train_models
 
 LOG_POINTS = 100
@@ -29,7 +31,7 @@ class Disentangler(TransformerMixin, BaseEstimator):
     """Learns latents that fall into independent groups.
 
     X is (n, features) or (n, channels, height, width). It is **never standardised**: put a `StandardScaler` before it
-    in a `Pipeline` when features come in different units. Only 8-bit images are scaled, to [0, 1], and
+    in a `Pipeline` when features come in different units. Only bytes, as of 8-bit images, are scaled, to [0, 1], and
     `inverse_transform` scales back.
 
     Parameters
@@ -95,7 +97,7 @@ class Disentangler(TransformerMixin, BaseEstimator):
         """Learns from X, and from labels `y` where the method uses them: (n,) or (n, m) numbers, NaN in rows without;
         other methods ignore `y`."""
         X = np.asarray(validate_data(self, X, allow_nd=True, ensure_min_samples=2, dtype="numeric"))
-        x, self.x_scale_ = _observations(X)
+        x, self.x_scale_ = observations(X)
         self.label_scale_ = None
         program = self._program(x)
         labels = required_labels(program.recipe, self.method, y, len(x))
@@ -126,10 +128,7 @@ class Disentangler(TransformerMixin, BaseEstimator):
         (trained,) = train_models([program], [int(self.seed)], make, steps, log_every=log_every, on_log=self._on_log)
         stopped = trained.diverged
         if stopped is not None:
-            raise ValueError(
-                f"the loss was no longer finite at step {stopped}: standardise the features (largest absolute value "
-                f"{np.abs(x).max():.3g}) or lower learning_rate={self.learning_rate}"
-            )
+            raise ValueError(f"the loss was no longer finite at step {stopped}: {why_diverged(x, self.x_scale_)}")
         self.shape_, self.groups_, self.history_ = x.shape[1:], trained.recipe.groups, trained.history.of(0)
         self.candidate_ = trained.candidate
         self._keep(Model(trained.recipe, trained.model, self.x_scale_))
@@ -163,24 +162,35 @@ class Disentangler(TransformerMixin, BaseEstimator):
         model = self._fitted()
         if int(n) < 1:
             raise ValueError(f"n must be at least 1, got {n}")
-        return (model.sample(int(n), self.seed) / self.x_scale_).astype(np.float32)
+        return (model.sample(int(n), int(self.seed)) / self.x_scale_).astype(np.float32)
 
+    def _has_bound(self) -> bool:
+        if self.method in RECIPES and isinstance(RECIPES[self.method](shape=(1,)).trace, Dream):
+            raise AttributeError(f"{self.method} has no likelihood, so there is no ELBO to score by")
+        return True
+
+    @available_if(_has_bound)
     def score(self, X, y=None):
-        """Mean ELBO in nats per observation, with one draw of z a row: higher is better."""
-        model = self._fitted()
-        if not model.has_bound:
-            raise ValueError(f"{self.method} has no likelihood, so there is no ELBO to score by")
-        recon, kl = model.bound(self._seen(X))
+        """Mean ELBO in nats per observation, with one draw of z a row: higher is better. Methods without a likelihood
+        have no score, as scikit-learn has it: the attribute is not there."""
+        recon, kl = self._fitted().bound(self._seen(X))
         return float(-(recon + kl).mean())
+
+    def get_feature_names_out(self, input_features=None):
+        """z0, z1, ...: the latents by number. `input_features`, where given, must be the columns that were fitted."""
+        check_is_fitted(self)
+        _check_feature_names_in(self, input_features, generate_names=False)
+        return np.array([f"z{k}" for k in range(int(self.latents))], dtype=object)
 
     def save(self, path):
         """One safetensors file with the weights and everything `partita.load` needs."""
         model = self._fitted()
         about = {
-            "parameters": json.loads(json.dumps(self.get_params())),
+            "parameters": as_json(self._settings()),
             "architecture": {"network": self.network_, "likelihood": self.likelihood_, "shape": list(self.shape_)},
             "x_scale": self.x_scale_,
             "n_features_in": self.n_features_in_,  # type: ignore[attr-defined]
+            "feature_names_in": list(getattr(self, "feature_names_in_", [])) or None,
             "groups": [list(group) for group in self.groups_],
             "candidate": self.candidate_,
             "label_scale": None if self.label_scale_ is None else asdict(self.label_scale_),
@@ -199,6 +209,10 @@ class Disentangler(TransformerMixin, BaseEstimator):
     def __sklearn_is_fitted__(self):
         return hasattr(self, "parameters_")
 
+    def _settings(self) -> dict[str, Any]:
+        """The parameters in Python's own types: refused before training is what could not be saved after it."""
+        return {name: plain(value, name) for name, value in self.get_params(deep=False).items()}
+
     def _program(self, x: np.ndarray) -> Program:
         if self.method not in RECIPES:
             raise ValueError(
@@ -210,30 +224,29 @@ class Disentangler(TransformerMixin, BaseEstimator):
             likelihood, why = choose_likelihood(x, self.x_scale_, self.latents)
         self.network_, self.likelihood_ = network, likelihood
         if self.verbose:
-            spread = np.asarray(x[:2000], np.float64).reshape(min(len(x), 2000), -1).std(0) * self.x_scale_
             print(f"network {network}: {why_network}\nlikelihood {likelihood}: {why}")
-            print(f"data used as they are; standard deviations {spread.min():.3g} to {spread.max():.3g} a feature")
+            print(units_in_words(x, self.x_scale_))
         return self._built(network, likelihood, tuple(x.shape[1:]))
 
     def _built(self, network: str, likelihood: str, shape: tuple[int, ...]) -> Program:
-        known = keywords(RECIPES[self.method])
-        options: dict[str, Any] = dict(self.options or {})
+        known, settings = keywords(RECIPES[self.method]), self._settings()
+        options: dict[str, Any] = dict(settings["options"] or {})
         for name in options:
             if name not in known or name in ("latents", "groups"):
                 raise ValueError(f"{self.method} has no option {name!r}{nearest(name, known)}")
         if "groups" in known:
-            options["groups"] = self.groups
+            options["groups"] = settings["groups"]
         elif self.groups is not None:
             raise ValueError(f"{self.method} has no groups; use pdisvae or hfvae, or groups=None")
-        if self.validation is not None:
-            options["validation"] = self.validation
+        if settings["validation"] is not None:
+            options["validation"] = settings["validation"]
         if self.method == "pdisvae":
-            alone = isinstance(self.groups, str) or options.get("posterior") == "full"
+            alone = isinstance(settings["groups"], str) or options.get("posterior") == "full"
             options.setdefault("restarts", 1 if alone else RESTARTS)
         return build(
-            self.method, **options, latents=self.latents, network=network, likelihood=likelihood, shape=shape,
+            self.method, **options, latents=settings["latents"], network=network, likelihood=likelihood, shape=shape,
             labels=0 if self.label_scale_ is None else len(self.label_scale_.offset),
-            learning_rate=self.learning_rate,
+            learning_rate=settings["learning_rate"],
         )  # fmt: skip
 
     def _recipe(self) -> Recipe:
@@ -264,13 +277,12 @@ class Disentangler(TransformerMixin, BaseEstimator):
 def load(path) -> Disentangler:
     """The estimator that `Disentangler.save` wrote."""
     tensors, about = read_tensors(Path(path), "disentangler")
-    settings: Mapping[str, Any] = about["parameters"]
-    if isinstance(settings.get("groups"), list):
-        settings = {**settings, "groups": tuple(tuple(g) if isinstance(g, list) else g for g in settings["groups"])}
-    estimator = Disentangler(**settings)
+    estimator = Disentangler(**from_json(about["parameters"]))
     estimator.network_, estimator.likelihood_ = about["architecture"]["network"], about["architecture"]["likelihood"]
     estimator.shape_ = tuple(about["architecture"]["shape"])
     estimator.x_scale_, estimator.n_features_in_ = about["x_scale"], about["n_features_in"]  # type: ignore[attr-defined]
+    if about.get("feature_names_in"):
+        estimator.feature_names_in_ = np.array(about["feature_names_in"], dtype=object)  # type: ignore[attr-defined]
     scale = about.get("label_scale")
     estimator.label_scale_ = scale and LabelScale(tuple(scale["offset"]), tuple(scale["factor"]))
     estimator.history_ = {n.removeprefix("history/"): t.numpy() for n, t in tensors.items() if n.startswith("history/")}
@@ -279,16 +291,3 @@ def load(path) -> Disentangler:
     estimator.candidate_ = about.get("candidate", 0)
     estimator._keep(Model(estimator._recipe(), weights, estimator.x_scale_))
     return estimator
-
-
-def _observations(X: np.ndarray) -> tuple[np.ndarray, float]:
-    """Vectors and float images as float32; 8-bit images as they are, with their scale to [0, 1]."""
-    if X.ndim not in (2, 4):
-        raise ValueError(f"X must be (n, features) or (n, channels, height, width), got shape {X.shape}")
-    if X.ndim == 4 and X.dtype == np.uint8:
-        return X, 1 / 255 if X.max() > 1 else 1.0
-    with np.errstate(over="ignore"):
-        x = X.astype(np.float32)
-    if not np.isfinite(x).all():
-        raise ValueError("X holds values too large for float32: rescale the features")
-    return x, 1.0

@@ -110,7 +110,7 @@ class WakeWithLabels:
 
     def prior_of(self, networks: Networks, knobs: Knobs) -> Prior:
         """p(z|u) at labels spread evenly over the unit cube."""
-        spread = torch.quasirandom.SobolEngine(self.labels).draw(1024)
+        spread = torch.quasirandom.SobolEngine(self.labels).draw(1024, dtype=torch.float32)
         like = next(networks["prior"].parameters())  # type: ignore[attr-defined]  a module, outside the step
         return ConditionalNormal(networks["prior"](spread.to(like)))
 

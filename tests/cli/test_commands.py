@@ -176,7 +176,7 @@ def test_own_files_with_options(partita, tmp_path):
         (["train", "pdisva", "--data", "groups"], ["did you mean 'pdisvae'"]),
         (["train", "pdisvae", "--data", "grops"], ["did you mean 'groups'"]),
         (["train", "pdisvae"], ["--data"]),
-        (["train", "pdisvae", "--data", "groups", "--bta", "4"], ["did you mean 'beta'"]),
+        (["train", "pdisvae", "--data", "groups", "--bta", "4"], ["did you mean --beta"]),
         (["train", "pdisvae", "--data", "groups", "--beta", "four"], ["--beta four", "number"]),
         (["train", "pdisvae", "--data", "groups", "--beta", "-1"], ["beta must be"]),
         (["train", "pdisvae", "--data", "groups", "--beta"], ["needs a value"]),

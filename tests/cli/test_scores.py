@@ -26,6 +26,30 @@ def test_arrays_with_groups_posteriors_protocol_and_interval(partita, arrays):
     assert other["mig"]["protocol"] == "ubisoft-2020"
 
 
+def test_sorted_arrays_are_scored_in_random_order(partita, arrays):
+    ended = partita(*arrays, "--metrics", "explicitness,beta_vae", "--json")
+    assert json.loads(ended.stdout)["explicitness"]["value"] > 0.95
+    assert ended.stderr == ""
+
+
+def test_what_was_never_trained_on_is_said_once(partita, arrays, tmp_path):
+    factors = np.load(tmp_path / "factors.npy")
+    factors[::12, 0] = np.arange(100, 110)  # one row a value: some are bound to be tested alone
+    np.save(tmp_path / "factors.npy", factors)
+    ended = partita(*arrays, "--metrics", "sap,explicitness,dci")
+    assert ended.returncode == 0
+    assert ended.stderr.count("\n") == 1
+    assert ended.stderr.startswith("partita: factor 0: ")
+    assert "never trained on" in ended.stderr
+
+
+def test_arrays_of_different_lengths_are_refused_in_words(partita, arrays, tmp_path):
+    np.save(tmp_path / "factors.npy", np.load(tmp_path / "factors.npy")[:-1])
+    ended = partita(*arrays)
+    assert ended.returncode == 2
+    assert ended.stderr == "partita: codes has 120 rows but factors has 119: they must describe the same data\n"
+
+
 def test_groups_and_scores_are_found_on_the_way(partita, tmp_path):
     words = ("--data", "groups:size=200", "--groups", "auto", "--steps", "20", "--log-metrics", "alignment")
     assert partita("train", "pdisvae", *words, "--out", "study").returncode == 0

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from partita.data import load
+from partita.data.csv_table import CELLS_A_BLOCK
 
 
 @pytest.fixture
@@ -43,8 +44,13 @@ def test_columns_by_name_and_text_as_factor(table):
 @pytest.mark.parametrize(
     ("text", "options", "message"),
     [
-        ("a,b,c\n1,x,2\n3,y,z\n", {}, "text in column 'b', 'c'"),
-        ("a,b\n1,\n3,4\n", {}, "column 'b' has no number in row 1"),
+        ("a,b,c\n1,x,2\n3,y,z\n", {}, r"text in column 'b', 'c' \(the first is 'x' in row 1\); leave"),
+        ("a,b\n1,2\n3,\n4,n/a\n", {}, r"text in column 'b' \(the first is 'n/a' in row 3\)"),
+        ("a,b\n1,\n3,4\n", {}, "column 'b' has no number in row 1: the cell is empty"),
+        ("1,2\n3, \n", {}, "column '1' has no number in row 2: the cell is empty"),
+        ('a,b\n1,2\n\n3,""\n', {}, "column 'b' has no number in row 2: the cell is empty"),
+        ("a,b\n1,2\n3,NaN\n", {}, "column 'b' has no number in row 2: the cell says 'NaN'"),
+        ("a,b\n1,2\n3,\n", {"columns": "a", "labels": "b"}, "column 'b' has no number in row 2: the cell is empty"),
         ("a,b\n1,2\n3\n", {}, "row 2 has 1 cells"),
         ("a,b\n", {}, "no rows"),
         ("a,a\n1,2\n", {}, "same name"),
@@ -64,6 +70,18 @@ def test_bad_tables(table, text, options, message):
         load(table(text), **options)
     assert "table.csv" in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_text_far_down_in_a_column_of_numbers(table):
+    """Tables are read in blocks: what begins as numbers may turn out to be text, kept as it was written."""
+    rows = 2 * CELLS_A_BLOCK // 3
+    path = table("a,b,kind\n" + "".join(f"{k},0.5,{k % 3}.0\n" for k in range(rows)) + "7,8,last\n")
+    data = load(path, factors="kind")
+    assert data.x.shape == (rows + 1, 2)
+    np.testing.assert_array_equal(data.x[:, 0], [*range(rows), 7])
+    np.testing.assert_array_equal(data.factors[-4:, 0], [*((k % 3) for k in range(rows - 3, rows)), 3])
+    with pytest.raises(ValueError, match=rf"text in column 'kind' \(the first is 'last' in row {rows + 1}\)"):
+        load(path)
 
 
 @pytest.fixture
@@ -89,8 +107,20 @@ def test_parquet(parquet):
         load(path)
 
 
+def test_parquet_of_several_groups_types_and_missing_text(parquet, tmp_path):
+    import pyarrow as pa
+    from pyarrow import parquet as files
+
+    kind = pa.array(["b", None, "a", "b"] * 50).dictionary_encode()
+    table = pa.table({"n": pa.array(range(200), pa.int16()), "kind": kind, "other": [[1]] * 200})
+    files.write_table(table, tmp_path / "t.parquet", row_group_size=30)
+    data = load(tmp_path / "t.parquet", columns="n", factors="kind")  # what is not asked for may be anything
+    np.testing.assert_array_equal(data.x[:, 0], np.arange(200))
+    np.testing.assert_array_equal(data.factors[:4, 0], [2, 0, 1, 2])  # None, a, b
+
+
 def test_bad_parquet(parquet, tmp_path):
-    with pytest.raises(ValueError, match="column 'a' has no number in row 2"):
+    with pytest.raises(ValueError, match="column 'a' has no number in row 2: it is null"):
         load(parquet(a=[1.0, None]))
     with pytest.raises(ValueError, match="column 'a' holds list"):
         load(parquet(a=[[1.0], [2.0]]))

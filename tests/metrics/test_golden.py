@@ -78,6 +78,14 @@ def test_irs(case, quantile):
     assert score.parts["parents"].tolist() == golden["parents"]
 
 
+@pytest.mark.parametrize(("protocol", "quantile"), [("dlib-2019", 0.99), ("ubisoft-2020", 1.0)])
+def test_irs_takes_the_quantile_of_its_protocol(case, protocol, quantile):
+    name, codes, factors = case
+    score = m.irs(codes, factors, protocol=protocol)
+    assert float(score) == pytest.approx(DLIB["fixed"][name][f"irs_q{quantile}"]["avg_score"], **EXACT)
+    assert score.settings["quantile"] == quantile
+
+
 def dci_within(score, golden, tolerance):
     tested = golden.get("informativeness_test", golden.get("informativeness"))
     for part, expected in zip(
@@ -88,9 +96,10 @@ def dci_within(score, golden, tolerance):
         assert score.parts[part] == pytest.approx(expected, abs=tolerance), part
 
 
-def test_dci_by_lightgbm_is_within_the_tolerance_of_scikit_learn(case):
+@pytest.mark.parametrize("protocol", ["dlib-2019-fast", "dlib-2019-fast-ties"])
+def test_dci_by_lightgbm_is_within_the_tolerance_of_scikit_learn(case, protocol):
     name, codes, factors = case
-    dci_within(m.dci(codes, factors, protocol="dlib-2019-fast"), DLIB["dci_fixed"][name], 0.02)
+    dci_within(m.dci(codes, factors, protocol=protocol), DLIB["dci_fixed"][name], 0.02)
 
 
 def test_dci_by_lasso(case):

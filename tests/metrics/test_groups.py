@@ -91,3 +91,19 @@ def test_bad_groups_are_one_clear_line(sprites):
         m.mig(codes, factors, groups=(1, 2))
     with pytest.raises(ValueError, match="no group holds latent 2"):
         m.modularity(codes, factors, groups=((0, 1), (3,)))
+
+
+@pytest.mark.parametrize("metric", ["mig", "modularity", "infomec"])
+def test_scores_between_groups_carry_their_own_protocol(sprites, metric):
+    codes, factors = (array[:600] for array in sprites)
+    score = getattr(m, metric)
+    asked = score(codes, factors, groups=GROUPS)
+    assert asked.protocol == "nearest-neighbours"
+    assert asked.protocol in m.METRICS[metric].protocols
+    assert score(codes, factors, factor_groups=FACTOR_GROUPS, protocol="nearest-neighbours").protocol == asked.protocol
+    assert m.evaluate(codes, factors, metric, protocol="ubisoft-2020", groups=GROUPS)[metric].value == asked.value
+    other = m.METRICS[metric].protocols[1]
+    with pytest.raises(ValueError, match=f"{metric} by '{other}' knows no groups"):
+        score(codes, factors, groups=GROUPS, protocol=other)
+    with pytest.raises(ValueError, match="is between groups"):
+        score(codes, factors, protocol="nearest-neighbours")

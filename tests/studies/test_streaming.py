@@ -53,7 +53,7 @@ def test_the_same_weights_from_disk_and_from_memory(sources, tmp_path, monkeypat
 def test_measured_and_shown(sources, tmp_path, monkeypatch):
     """As `partita evaluate` and `partita report` do, on a machine whose memory the array would fill."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr("partita.data.rows.total_memory", lambda: 100_000)
+    monkeypatch.setattr("partita.data.rows.free_memory", lambda: 100_000)
     dataset = load(sources / "plain.h5")
     assert isinstance(dataset.x, DiskRows)
     runs = plan(["vae"], dataset, latents=3, hidden=(16,), network="mlp", steps=30)

@@ -56,6 +56,7 @@ def _look(where: str, options: dict, show: Path | None, as_json: bool) -> None:
     """Loads a data set to say what is in it, and draws it where a picture is asked for."""
     import json
 
+    from partita.cli.values import say_units
     from partita.data import load
 
     if show is not None:
@@ -88,6 +89,7 @@ def _look(where: str, options: dict, show: Path | None, as_json: bool) -> None:
     about += [f"factors {factors}"] * bool(factors) + [f"labels: {facts['labels']} a row"] * bool(facts["labels"])
     about += ["read from disk as needed"] * facts["streamed"]
     print("; ".join(about))
+    say_units(dataset)
     if show is not None:
         print(show)
 

@@ -50,7 +50,7 @@ def _measure_study(folder: Path, metrics: str, as_json: bool, device: str) -> No
     runs = store.finished()
     where = choose_device(device)
     asked_for(metrics)  # an unknown name is refused before anything is measured
-    datasets = {key: reload(data) for key, data in {repr(run.data): run.data for run in runs}.items()}
+    datasets = {key: reload(data, folder) for key, data in {repr(run.data): run.data for run in runs}.items()}
     results = _measured(store, runs, datasets, metrics, where)
     if metrics == "all" or "udr" in metrics.split(","):
         for setting in dict.fromkeys(result["setting"] for result in results):
@@ -101,12 +101,15 @@ def _score_arrays(
     from partita.cli.values import parse_groups
     from partita.data.npy import read_npy
     from partita.metrics import evaluate as score
+    from partita.studies.rows import in_random_order
 
+    given = [None if path is None else read_npy(path) for path in (codes, factors, log_variance)]
+    scored, truth, widths = in_random_order(given)
     found = score(
-        read_npy(codes),
-        None if factors is None else read_npy(factors),
+        scored,
+        truth,
         metrics,
-        log_variance=None if log_variance is None else read_npy(log_variance),
+        log_variance=widths,
         groups=None if groups is None else parse_groups(groups),
         factor_groups=None if factor_groups is None else parse_groups(factor_groups),
         protocol=protocol,

@@ -3,6 +3,9 @@
 import logging
 import os
 import sys
+import warnings
+from collections.abc import Sequence
+from typing import Any
 
 import typer
 
@@ -35,6 +38,7 @@ def main() -> None:
     logging.basicConfig(format="partita: %(message)s", level=logging.WARNING)
     for said in ("partita.memory", "partita.compiler"):
         logging.getLogger(said).setLevel(logging.INFO)
+    warnings.showwarning = _tell_once(warnings.showwarning)
     try:
         status = app(standalone_mode=False)
     except KeyboardInterrupt:
@@ -49,12 +53,26 @@ def main() -> None:
     sys.exit(status or 0)
 
 
+def _tell_once(otherwise):
+    """Shows a warning of ours in one line, the same words once; those of others as Python does."""
+    told = set()
+
+    def tell(message, category, *where, **more):
+        if not category.__module__.startswith("partita"):
+            otherwise(message, category, *where, **more)
+        elif str(message) not in told:
+            told.add(str(message))
+            print(f"partita: {message}", file=sys.stderr)
+
+    return tell
+
+
 def _explained(error: Exception) -> tuple[str, int]:
     """One line and an exit status for what a person can mend; anything else is our bug and keeps its traceback."""
     if isinstance(error, typer.Abort):
         return "interrupted", 130
     if hasattr(error, "format_message"):  # a usage error of the command-line library, whichever click it brings
-        return error.format_message(), 2  # type: ignore[attr-defined]
+        return _with_suggestion(error, sys.argv), 2
     if type(error).__name__ == "Interrupted":  # partita.training.Interrupted, without loading torch to say so
         return f"{error}; the same command goes on from here", 130
     if isinstance(error, OSError) and error.strerror and not str(error.args[0]).startswith("partita"):
@@ -64,6 +82,23 @@ def _explained(error: Exception) -> tuple[str, int]:
     if isinstance(error, MemoryError) or "can't allocate memory" in str(error):  # PyTorch says it by a RuntimeError
         return "this computer's memory is too small for it: use a smaller batch, network or data set", 2
     raise error
+
+
+def _with_suggestion(error: Any, words: Sequence[str]) -> str:
+    """What the command-line library says, and which flag was probably meant."""
+    from partita.data.nearest import nearest
+
+    command = error.ctx.command if getattr(error, "ctx", None) is not None else None
+    flags = [flag for each in command.params for flag in each.opts] if command is not None else []
+    if hasattr(error, "option_name") and hasattr(error, "possibilities"):
+        meant = nearest(error.option_name.lstrip("-"), [flag.lstrip("-") for flag in flags], prefix="--")
+        return f"No such option: {error.option_name}{meant}"
+    said, missing = error.format_message(), getattr(error, "param", None)
+    given = [word.partition("=")[0] for word in words if word.startswith("--")]
+    for flag in missing.opts if missing is not None else ():
+        meant = nearest(flag.lstrip("-"), [word.lstrip("-") for word in given if word not in flags], prefix="--")
+        said += meant.replace("did you mean", f"is {flag} what you meant by")
+    return said
 
 
 def _fail(message: str, status: int) -> None:

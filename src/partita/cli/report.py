@@ -15,5 +15,5 @@ def report(
     from partita.studies import Store, reload
 
     store = Store(folder)
-    page = write_page(store, reload(store.runs()[0].data), out or folder / "report.html")
+    page = write_page(store, reload(store.runs()[0].data, folder), out or folder / "report.html")
     print(page)

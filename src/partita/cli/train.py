@@ -42,18 +42,20 @@ def train(
     Several values or seeds make the cross product, trained together where structure allows.
     """
     from partita.cli.progress import progress
-    from partita.cli.values import parse_data, parse_groups, parse_options, parse_seeds, with_labels
+    from partita.cli.values import parse_data, parse_groups, parse_options, parse_seeds, say_units, with_labels
     from partita.data import load
     from partita.studies import Store, plan
     from partita.studies import train as train_runs
     from partita.studies.plan import takes_groups
     from partita.training.device import choose_device
+    from partita.training.observations import why_diverged
     from partita.training.ranks import joined
 
     where, options = parse_data(data)
     if samples is not None:
         options["samples"] = samples
     dataset = with_labels(load(where, **options), labels, labelled)
+    say_units(dataset)
     if groups not in (None, "auto") and not any(map(takes_groups, method.split(","))):
         raise ValueError(f"{method} has no groups: leave --groups out, or use pdisvae or hfvae")
     runs = []
@@ -61,7 +63,7 @@ def train(
         runs += plan(
             [name],
             dataset,
-            options=parse_options(context.args, name),
+            options=parse_options(context.args, name, [flag for each in context.command.params for flag in each.opts]),
             latents=latents,
             groups=None if groups is None else parse_groups(groups),
             network=network,
@@ -91,5 +93,6 @@ def train(
     print(f"{len(runs) - len(diverged)} of {len(runs)} runs are in {out}; next: partita evaluate {out}")
     if diverged:
         raise ValueError(
-            f"{len(diverged)} runs diverged: {', '.join(run.id for run in diverged)}; try a smaller step size"
+            f"{len(diverged)} runs diverged: {', '.join(run.id for run in diverged)}; "
+            f"{why_diverged(dataset.x, dataset.x_scale)}"
         )

@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from collections.abc import Sequence
 from inspect import Parameter
 from typing import Any
@@ -35,10 +36,14 @@ def parse_groups(text: str) -> list | str:
     return groups
 
 
-def parse_options(arguments: Sequence[str], method: str) -> dict[str, list[Any]]:
-    """`--beta 1,2,4 --by mss`: any keyword of the recipe, one or several values, typed by its default."""
+def parse_options(arguments: Sequence[str], method: str, flags: Sequence[str] = ()) -> dict[str, list[Any]]:
+    """`--beta 1,2,4 --by mss`: any keyword of the recipe, one or several values, typed by its default.
+
+    `flags` are those of the command itself, which somebody who mistyped a flag may have meant.
+    """
+    from partita.data.nearest import nearest
     from partita.recipes.equation import keywords
-    from partita.studies.run import check_option, method_named
+    from partita.studies.run import method_named
 
     own = keywords(method_named(method))
     options: dict[str, list[Any]] = {}
@@ -49,7 +54,11 @@ def parse_options(arguments: Sequence[str], method: str) -> dict[str, list[Any]]
             raise ValueError(f"did not expect {flag!r}; options look like --beta 4")
         name, given, value = flag[2:].partition("=")
         name = name.replace("-", "_")
-        check_option(method, name)
+        if name not in own or name == "latents":
+            known = [key.replace("_", "-") for key in own if key != "latents"]
+            meant = nearest(name.replace("_", "-"), [*known, *(other.lstrip("-") for other in flags)], prefix="--")
+            takes = ", ".join(f"--{key}" for key in known) or "none"
+            raise ValueError(f"{method} has no option {flag.partition('=')[0]}{meant}; of its own it takes {takes}")
         if not given:
             if not rest:
                 raise ValueError(f"--{name} needs a value")
@@ -104,6 +113,15 @@ def with_labels(dataset, labels: str | None, labelled: str | None):
     if isinstance(count, bool) or not isinstance(count, int | float):
         raise ValueError(f"--labelled {labelled}: give a fraction like 0.1, or a number of rows like 500")
     return mask_labels(dataset, labelled=count)
+
+
+def say_units(dataset) -> None:
+    """A note on stderr where the data's units may keep training from working."""
+    from partita.data.units import units_note
+
+    note = units_note(dataset)
+    if note is not None:
+        print(f"partita: note: {note}", file=sys.stderr)
 
 
 def _typed(text: str, parameter: Parameter, name: str) -> Any:

@@ -2,20 +2,22 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from math import prod
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from partita.data.dataset import Dataset, all_finite
+from partita.data.layout import arranged, arranged_shape, checked_axis
 from partita.data.movies import check_samples, pixel_courses
-from partita.data.npy import npz_keys, read_npy, read_npz
+from partita.data.nearest import listed
+from partita.data.npy import Header, npz_keys, read_npy, read_npz
 from partita.data.rows import DiskRows
 
 OBSERVATION_KEYS = ("x", "X", "images", "imgs", "data", "frames")
 FACTOR_KEYS = ("factors", "latents_classes")
 LABEL_KEYS = ("labels", "u", "y")
-CHANNELS = (1, 2, 3, 4)
 
 
 def from_array(
@@ -28,6 +30,7 @@ def from_array(
     truth: Any = None,
     truth_groups: Sequence[Sequence[int]] | None = None,
     samples: str | None = None,
+    layout: str | None = None,
     name: str = "array",
     scale: float | None = None,
     description: Mapping[str, Any] | None = None,
@@ -35,8 +38,9 @@ def from_array(
     """A data set from arrays in memory.
 
     `x`: (n, features); (n, height, width), which becomes one channel; or images with the channels before or after the
-    pixels. 8-bit images stay 8-bit, everything else becomes float32. `scale` multiplies the observations; by default
-    8-bit images are brought into 0..1 (by 1/255, or by 1 when they hold only 0 and 1) and other data stay as they are.
+    pixels: `layout="nchw"` or `"nhwc"`, by default where the shape tells (1 to 4 channels, or square images). 8-bit
+    images stay 8-bit, everything else becomes float32. `scale` multiplies the observations; by default 8-bit images
+    are brought into 0..1 (by 1/255, or by 1 when they hold only 0 and 1) and other data stay as they are.
 
     A movie (time, height, width) with `samples="pixels"` becomes one time course a pixel that changes, with factors row
     and column; labels, which belong to the frames, are left out. `samples="frames"` makes each frame an image.
@@ -45,7 +49,7 @@ def from_array(
     if samples == "pixels":
         x, factors, factor_sizes = pixel_courses(as_numbers(x, name), name)
         factor_names, labels = ("row", "column"), None
-    images = x if isinstance(x, DiskRows) else arranged(as_numbers(x, name), name)
+    images = x if isinstance(x, DiskRows) else as_observations(as_numbers(x, name), name, layout)
     if scale is None:
         scale = default_scale(images)
     return Dataset(
@@ -91,18 +95,30 @@ def as_numbers(x: Any, name: str) -> np.ndarray:
     return single
 
 
-def arranged(x: np.ndarray, name: str) -> np.ndarray:
-    """`x` as (n, features) float32 or (n, channels, height, width)."""
-    if x.ndim == 2:
-        return np.ascontiguousarray(x, dtype=np.float32)
-    if x.ndim == 3:
-        return np.ascontiguousarray(x[:, None])
-    if x.ndim == 4:
-        last = x.shape[1] not in CHANNELS and x.shape[3] in CHANNELS
-        return np.ascontiguousarray(np.moveaxis(x, 3, 1) if last else x)
-    raise ValueError(
-        f"{name}: expected (n, features), (n, height, width) or (n, channels, height, width), got shape {x.shape}"
-    )
+def as_observations(x: np.ndarray, name: str, layout: str | None = None) -> np.ndarray:
+    """`x` as (n, features) float32 or (n, channels, height, width), in one piece."""
+    return np.ascontiguousarray(arranged(x, name, layout), dtype=np.float32 if x.ndim == 2 else None)
+
+
+def bytes_needed(header: Header, samples: str | None = None, layout: str | None = None) -> int:
+    """The most that an array takes while it is read and becomes observations, itself included: what is copied stays
+    beside its copy. ValueError where its shape is that of no observations."""
+    stored, shape = header.dtype, header.shape
+    seen = np.dtype(np.uint8 if stored in (np.uint8, np.bool_) else np.float32)
+    sizes = [stored.itemsize] + [seen.itemsize] * (seen != stored)  # as in `as_numbers`
+    if samples == "pixels":
+        sizes += [seen.itemsize, 4]  # the pixels that change; their courses
+    else:
+        arranged_shape(shape, "the array", layout)
+        last = len(shape) == 4 and checked_axis(shape, "the array", layout) == 3
+        if header.fortran or last or (len(shape) == 2 and seen == np.uint8):
+            sizes.append(4 if len(shape) == 2 else seen.itemsize)
+    return prod(shape) * sum(sizes)
+
+
+def bytes_of_columns(header: Header) -> int:
+    """The most that factors or labels take: as they are read, side by side, and as whole numbers or float32."""
+    return prod(header.shape) * (2 * header.dtype.itemsize + 8)
 
 
 def column_or_table(values: Any) -> np.ndarray | None:
@@ -116,17 +132,24 @@ def columns_of(names: Sequence[str] | str | None, read: Callable[[str], np.ndarr
     """The named arrays side by side, (n, m)."""
     if not names:
         return None
-    parts = [column_or_table(read(name)) for name in ([names] if isinstance(names, str) else names)]
+    names = [names] if isinstance(names, str) else names
+    parts = [column_or_table(read(name)) for name in names]
     sizes = {len(part) for part in parts if part is not None and part.ndim == 2}
     if len(sizes) != 1:
-        raise ValueError(f"the arrays {names} cannot stand side by side: lengths {sorted(sizes)}")
+        raise ValueError(f"the arrays {listed(names)} cannot stand side by side: lengths {listed(sorted(sizes))}")
     return np.concatenate(parts, 1)  # pyright: ignore
 
 
-def load_npy(path: Path, *, samples: str | None = None, scale: float | None = None) -> Dataset:
+def load_npy(
+    path: Path, *, samples: str | None = None, layout: str | None = None, scale: float | None = None
+) -> Dataset:
     """Observations from a `.npy` file."""
-    description = described(path, {"samples": samples, "scale": scale})
-    return from_array(read_npy(path), samples=samples, name=path.stem, scale=scale, description=description)
+    check_samples(samples)
+    x = read_npy(path, lambda header: bytes_needed(header, samples, layout))
+    options = {"samples": samples, "layout": layout, "scale": scale}
+    return from_array(
+        x, samples=samples, layout=layout, name=path.stem, scale=scale, description=described(path, options)
+    )
 
 
 def load_npz(
@@ -136,17 +159,23 @@ def load_npz(
     factors: str | None = None,
     labels: Sequence[str] | str | None = None,
     samples: str | None = None,
+    layout: str | None = None,
     scale: float | None = None,
 ) -> Dataset:
     """Observations from a `.npz` file, with factors and labels where it has them; the options choose arrays by key."""
+    check_samples(samples)
     plain = {name: shape for name, (dtype, shape) in npz_keys(path).items() if not dtype.hasobject}
     key = key or observation_key(plain, path)
     factors = factors or next((name for name in FACTOR_KEYS if name in plain and name != key), None)
     labels = labels or next((name for name in LABEL_KEYS if name in plain and name != key), None)
     label_keys = [labels] if isinstance(labels, str) else list(labels or ())
     extra = [name for name in ("factor_names", "factor_sizes") if factors and name in plain]
-    arrays = read_npz(path, [name for name in (key, factors, *label_keys, *extra) if name is not None])
-    options = {"key": key, "factors": factors, "labels": labels, "samples": samples, "scale": scale}
+
+    def needs(name: str, header: Header) -> int:
+        return bytes_needed(header, samples, layout) if name == key else bytes_of_columns(header)
+
+    arrays = read_npz(path, [name for name in (key, factors, *label_keys, *extra) if name is not None], needs)
+    options = {"key": key, "factors": factors, "labels": labels, "samples": samples, "layout": layout, "scale": scale}
     return from_array(
         arrays[key],
         factors=None if factors is None else arrays[factors],
@@ -154,6 +183,7 @@ def load_npz(
         factor_sizes=[int(size) for size in arrays.get("factor_sizes", ())],
         labels=columns_of(label_keys, arrays.__getitem__),
         samples=samples,
+        layout=layout,
         name=path.stem,
         scale=scale,
         description=described(path, options),
@@ -168,7 +198,7 @@ def observation_key(plain: Mapping[str, tuple[int, ...]], path: Path) -> str:
     tables = [key for key, shape in plain.items() if len(shape) >= 2]
     if len(tables) == 1:
         return tables[0]
-    found = ", ".join(f"{key} {shape}" for key, shape in plain.items()) or "no array of numbers"
+    found = listed(f"{key} {shape}" for key, shape in plain.items()) if plain else "no array of numbers"
     raise ValueError(f"{path}: which array holds the observations? Give key=...; the file has {found}")
 
 

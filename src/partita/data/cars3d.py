@@ -11,6 +11,7 @@ from partita.data.card import Card, RemoteFile
 from partita.data.dataset import Dataset
 from partita.data.factors import coarser
 from partita.data.fetch import advice, found, obtain, places
+from partita.data.memory import check_fits
 from partita.data.npy import read_npz
 from partita.data.reading import reading
 from partita.data.resize import area_resize
@@ -107,6 +108,7 @@ def _from_archive(path: Path) -> Iterator[Model]:
                 continue
             if member.size > LARGEST_MODEL:
                 raise ValueError(f"{member.name} claims {member.size:,} bytes")
+            check_fits(member.size, member.name)
             stream = archive.extractfile(member)
             assert stream is not None
             cars[name.name] = stream.read()

@@ -16,6 +16,7 @@ from partita.data.card import Card
 from partita.data.dataset import Dataset
 from partita.data.factors import FactorGrid, coarser
 from partita.data.hdf5 import h5_rows, read_h5
+from partita.data.memory import check_fits
 from partita.data.npy import read_npz, read_npz_rows
 from partita.data.polygons import fill, unpack
 from partita.data.reading import existing_file, reading
@@ -53,6 +54,7 @@ def dsprites(*, every: Sequence[int] = (1, 1, 1, 1, 1), file: str | os.PathLike 
 
 def rendered(rows: np.ndarray, grid: FactorGrid) -> np.ndarray:
     """The images (n, 1, 64, 64) of a coarser grid, which are these rows of the whole."""
+    check_fits(grid.size * 64 * 64, f"dsprites, {grid.size:,} images,", "take a coarser grid, every=...")
     images = np.empty((*grid.sizes, 64, 64), dtype=np.uint8)
     classes = FactorGrid(NAMES, SIZES).to_classes(rows).reshape(*grid.sizes, len(SIZES))
     for place in np.ndindex(*grid.sizes[:3]):
@@ -97,7 +99,7 @@ def official(path: Path, rows: np.ndarray) -> np.ndarray:
             raise ValueError(f"expected the 6 classes of {CARD.size} images, found {classes.shape}")
         if not np.array_equal(FactorGrid(NAMES, SIZES).to_index(classes[:, 1:]), np.arange(CARD.size)):
             raise ValueError("the images are not in the official order, posY fastest")
-        images = read_npz_rows(path, "imgs", rows) if packed else h5_rows(path, "imgs", rows)[:]
+        images = read_npz_rows(path, "imgs", rows) if packed else np.asarray(h5_rows(path, "imgs", rows))
         if images.dtype != np.uint8 or images.size != len(rows) * 64 * 64 or images.max() > 1:
             raise ValueError(f"expected images 64 x 64 of 0 and 1, found {images.dtype} {images.shape[1:]}")
         return images.reshape(len(rows), 1, 64, 64)

@@ -6,6 +6,8 @@ from math import prod
 
 import numpy as np
 
+from partita.data.nearest import listed
+
 
 @dataclass(frozen=True)
 class FactorGrid:
@@ -55,10 +57,10 @@ class FactorGrid:
         """Where a factor, given by name or position, stands."""
         if isinstance(factor, str):
             if factor not in self.names:
-                raise ValueError(f"no factor {factor!r}; there are {', '.join(self.names)}")
+                raise ValueError(f"no factor {factor!r}; there are {listed(self.names)}")
             return self.names.index(factor)
         if isinstance(factor, bool) or not -len(self.names) <= factor < len(self.names):
-            raise ValueError(f"no factor {factor}; there are {len(self.names)}: {', '.join(self.names)}")
+            raise ValueError(f"no factor {factor}; there are {len(self.names)}: {listed(self.names)}")
         return int(factor) % len(self.names)
 
     def draw(self, fixed: int | str | Mapping[int | str, int] | None, n: int, rng: np.random.Generator) -> np.ndarray:
@@ -84,7 +86,7 @@ class FactorGrid:
 def coarser(names: Sequence[str], sizes: Sequence[int], every: Sequence[int]) -> tuple[FactorGrid, np.ndarray]:
     """The grid that keeps every n-th class of each factor, and which rows of the whole grid those are."""
     if len(every) != len(sizes) or min(every) < 1:
-        known = ", ".join(names)
+        known = listed(names)
         raise ValueError(f"every must be {len(sizes)} steps of at least 1, one for each of {known}, got {every!r}")
     kept = [np.arange(0, size, int(step)) for size, step in zip(sizes, every)]
     grid = FactorGrid(tuple(names), tuple(len(classes) for classes in kept))

@@ -8,14 +8,28 @@ from typing import Any
 
 import numpy as np
 
-from partita.data.arrays import FACTOR_KEYS, LABEL_KEYS, columns_of, described, from_array, observation_key
+from partita.data.arrays import (
+    FACTOR_KEYS,
+    LABEL_KEYS,
+    bytes_needed,
+    bytes_of_columns,
+    columns_of,
+    described,
+    from_array,
+    observation_key,
+)
 from partita.data.dataset import Dataset
 from partita.data.fetch import cache_folder
+from partita.data.layout import arranged, arranged_shape
+from partita.data.memory import check_fits
 from partita.data.movies import check_samples
-from partita.data.reading import check_fits, existing_file, reading
+from partita.data.npy import Header
+from partita.data.reading import existing_file, reading
 from partita.data.records import Records
 from partita.data.rows import DiskRows, settled
 from partita.data.scratch import Scratch
+
+SMALLER = "take fewer frames, or pixels binned together"
 
 
 def load_h5(
@@ -25,13 +39,14 @@ def load_h5(
     factors: str | None = None,
     labels: Sequence[str] | str | None = None,
     samples: str | None = None,
+    layout: str | None = None,
     scale: float | None = None,
     stream: bool | None = None,
 ) -> Dataset:
     """Observations from an HDF5 file; `key`, `factors` and `labels` are paths inside it such as "day1/frames".
 
     `stream=True` leaves the observations on disk and reads batches as they are needed; by default that happens when
-    they would take more than 40 % of the machine's memory.
+    they would take more than 40 % of the free memory.
     """
     check_samples(samples)
     path = existing_file(path)
@@ -39,13 +54,16 @@ def load_h5(
     key = key or observation_key(shapes, path)
     factors = factors or next((name for name in FACTOR_KEYS if name in shapes and name != key), None)
     labels = labels or next((name for name in LABEL_KEYS if name in shapes and name != key), None)
-    options = {"key": key, "factors": factors, "labels": labels, "samples": samples, "scale": scale}
-    rows = h5_rows(path, key)
+    options = {"key": key, "factors": factors, "labels": labels, "samples": samples, "layout": layout, "scale": scale}
+    rows = h5_rows(path, key, layout=layout)
+    if samples == "pixels":
+        check_fits(bytes_needed(Header(rows.dtype, rows.shape, False), samples), f"the movie {rows.shape}", SMALLER)
     return from_array(
         np.asarray(rows) if samples == "pixels" else settled(rows, stream),
         factors=None if factors is None else read_h5(path, factors),
         labels=columns_of(labels, lambda name: read_h5(path, name)),
         samples=samples,
+        layout="nchw",  # by now, if these are images
         name=path.stem,
         scale=scale,
         description=described(path, options),
@@ -73,7 +91,8 @@ def read_h5(path: Path, key: str) -> np.ndarray:
 
     with reading(path), h5py.File(path, "r") as file:
         array = inner_array(file, key)
-        check_fits(array.nbytes, f"array {key!r}")
+        header = Header(array.dtype, array.shape, False)
+        check_fits(bytes_of_columns(header), f"array {key!r}, {header},", "take fewer rows")
         return array[()]
 
 
@@ -91,26 +110,27 @@ def inner_array(file: Any, key: str) -> Any:
     return array
 
 
-def h5_rows(path: Path, key: str, kept: np.ndarray | None = None) -> DiskRows:
+def h5_rows(path: Path, key: str, kept: np.ndarray | None = None, layout: str | None = None) -> DiskRows:
     """Rows `kept` of the array at `key`: 8-bit images stay so, the rest becomes float32; channels come first."""
-    source = _RowSource(Path(path), key)
+    source = _RowSource(Path(path), key, layout)
     with reading(source.path):
         array = source.array()
         shape, images = array.shape, array.dtype in (np.uint8, np.bool_) and array.ndim > 2
         if len(shape) < 2:
             raise ValueError(f"{key!r} has shape {shape}; observations need at least two dimensions")
-        example = source.arranged(np.empty((1, *shape[1:]), dtype=bool))
+        placed = arranged_shape(shape, repr(key), layout)
+        together = array.chunks[0] if array.chunks else 1
         source.open_contiguous(array)
     n = shape[0] if kept is None else len(kept)
     read = source.rows if kept is None else (lambda rows: source.rows(kept[rows]))
-    return DiskRows((n, *example.shape[1:]), np.uint8 if images else np.float32, read)
+    return DiskRows((n, *placed[1:]), np.uint8 if images else np.float32, read, together if kept is None else 1)
 
 
 class _RowSource:
     """An open HDF5 array; reopened after a fork, since handles do not survive it."""
 
-    def __init__(self, path: Path, key: str):
-        self.path, self.key = path, key
+    def __init__(self, path: Path, key: str, layout: str | None):
+        self.path, self.key, self.layout = path, key, layout
         self.opened: tuple[int, Any] | None = None
         self.records: Records | None = None
         self.scratch: Scratch | None = None
@@ -138,7 +158,8 @@ class _RowSource:
 
     def rows(self, wanted: np.ndarray) -> np.ndarray:
         with reading(self.path):
-            return self.arranged(self.records.read(wanted) if self.records is not None else self.unpacked(wanted))
+            rows = self.records.read(wanted) if self.records is not None else self.unpacked(wanted)
+            return arranged(rows, repr(self.key), self.layout)
 
     def unpacked(self, wanted: np.ndarray) -> np.ndarray:
         array = self.array()
@@ -146,13 +167,8 @@ class _RowSource:
             return array[int(wanted[0]) : int(wanted[-1]) + 1]
         if self.scratch is None:
             step = array.chunks[0] if array.chunks else 1024
+            chunk = min(step, len(array)) * (array.nbytes // max(1, len(array)))
+            check_fits(2 * chunk, f"one chunk of {self.key!r}, {step:,} rows,", "store it again in smaller chunks")
             chunks = lambda numbers: (self.array()[int(c) * step : int(c + 1) * step] for c in numbers)  # noqa: E731
             self.scratch = Scratch(array.shape, array.dtype, step, chunks)
         return self.scratch.read(wanted, cache_folder() / "scratch")
-
-    @staticmethod
-    def arranged(rows: np.ndarray) -> np.ndarray:
-        if rows.ndim == 3:
-            return rows[:, None]
-        last = rows.ndim == 4 and rows.shape[1] > 4 and rows.shape[3] <= 4
-        return np.moveaxis(rows, 3, 1) if last else rows

@@ -1,23 +1,27 @@
 """Image files: single images brought to one size, folders of them, and stacks in TIFF files."""
 
-import os
-import sys
+import ctypes
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from math import prod
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from partita.data.arrays import described, from_array
+from partita.data.arrays import bytes_needed, described, from_array
 from partita.data.dataset import Dataset
+from partita.data.memory import AS_A_FILE_TO_STREAM, check_fits
 from partita.data.movies import check_samples
-from partita.data.reading import check_fits, existing_file, reading
+from partita.data.npy import Header
+from partita.data.reading import existing_file, reading
 from partita.data.rows import decoded_rows, settled
+from partita.data.switch import Switch
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".ppm", ".pgm", ".tif", ".tiff")
 FORMATS = ("PNG", "JPEG", "BMP", "GIF", "WEBP", "PPM", "TIFF")
+LARGEST = 4096  # pixels, of height or width
 MOST_PIXELS = 64 * 2**20  # in one image: a small file may claim to unpack into gigabytes
 GREY = ("1", "L", "LA", "I;16", "I;16B", "I;16L")
 
@@ -25,19 +29,22 @@ GREY = ("1", "L", "LA", "I;16", "I;16B", "I;16L")
 def load_folder(
     path: Path,
     *,
-    size: int | Sequence[int] = 64,
+    size: int | Sequence[int] | None = None,
     channels: int | None = None,
     fit: str = "crop",
     stream: bool | None = None,
 ) -> Dataset:
     """Every image in a folder and its subfolders, by name, brought to `size` (pixels, or height and width).
 
+    By default images keep the size they have, which must be one and the same: the networks of convolutions are for 32
+    and 64 pixels, so photographs want `size=64`.
+
     `fit="crop"` cuts the middle out to the wanted proportions, `"stretch"` changes the proportions; both resize with
     antialiasing. `channels` is 1 or 3, by default what the first image has. Subfolders, if every image lies in one,
     become the factor "folder". `stream=True` decodes batches as they are needed instead of all at once.
     """
     paths = image_paths(path)
-    height, width = checked_size(size)
+    height, width = _common_size(path, paths) if size is None else checked_size(size)
     if channels is None:
         channels = 1 if _is_grey(paths[0]) else 3
     if channels not in (1, 3) or fit not in ("crop", "stretch"):
@@ -51,6 +58,7 @@ def load_folder(
         settled(rows, stream),
         factors=classes,
         factor_names=() if classes is None else ("folder",),
+        layout="nchw",
         name=path.name,
         scale=1 / 255,
         description=described(path, options),
@@ -65,11 +73,29 @@ def image_paths(folder: Path) -> list[Path]:
     return paths
 
 
+def _common_size(folder: Path, paths: Sequence[Path]) -> tuple[int, int]:
+    """Height and width of every image; from their headers alone."""
+    sizes: dict[tuple[int, int], Path] = {}
+    for path in paths:
+        with _opened(path) as image:
+            sizes.setdefault((image.height, image.width), path)
+        if len(sizes) > 1:
+            found = [f"{w} x {h} pixels in {path.relative_to(folder)}" for (h, w), path in sizes.items()]
+            raise ValueError(
+                f"{folder}: images of different sizes, {' and '.join(found)}: say size=64, or size=[height,width], "
+                "to bring all of them to one"
+            )
+    height, width = next(iter(sizes))
+    if max(height, width) > LARGEST:
+        raise ValueError(f"{folder}: images of {width} x {height} pixels: say size=64 to bring them to a smaller size")
+    return height, width
+
+
 def checked_size(size: int | Sequence[int]) -> tuple[int, int]:
     pair = tuple(int(extent) for extent in np.atleast_1d(np.asarray(size)))
     pair = pair * 2 if len(pair) == 1 else pair
-    if len(pair) != 2 or min(pair) < 1 or max(pair) > 4096:
-        raise ValueError(f"size must be pixels, or (height, width), of 1 to 4096, got {size!r}")
+    if len(pair) != 2 or min(pair) < 1 or max(pair) > LARGEST:
+        raise ValueError(f"size must be pixels, or (height, width), of 1 to {LARGEST}, got {size!r}")
     return pair[0], pair[1]
 
 
@@ -132,10 +158,12 @@ def load_tiff(path: Path, *, samples: str | None = None, labels: Any = None, sca
     """The pages of a TIFF file as images, or as frames of a movie; `labels` may be given as an array, a row a page."""
     check_samples(samples)
     options = {"samples": samples, "scale": scale}
+    pages = read_tiff(path, samples)
     return from_array(
-        read_tiff(path),
+        pages,
         labels=labels,
         samples=samples,
+        layout="nhwc" if pages.ndim == 4 else None,
         name=path.stem,
         scale=scale,
         description=described(path, options),
@@ -143,38 +171,54 @@ def load_tiff(path: Path, *, samples: str | None = None, labels: Any = None, sca
 
 
 @contextmanager
-def _decoder_silenced() -> Iterator[None]:
-    """libtiff writes its own complaints to the terminal; a damaged file gets one line, which is ours."""
-    sys.stderr.flush()
-    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 2)
+def _without_complaints() -> Iterator[None]:
+    """libtiff writes complaints to the terminal before Pillow raises them; a damaged file gets one line, which is ours.
+    Pillow has no word for that, so the library inside it is asked; where it cannot be, it goes on complaining."""
+    from PIL import Image
+
+    handler = getattr(ctypes.CDLL(Image.core.__file__), "TIFFSetErrorHandler", None)
+    if handler is None:
+        yield
+        return
+    handler.argtypes, handler.restype = [ctypes.c_void_p], ctypes.c_void_p
+    before = handler(None)
     try:
         yield
     finally:
-        os.dup2(kept, 2)
-        os.close(kept)
-        os.close(nowhere)
+        handler(before)
 
 
-def read_tiff(path: Path) -> np.ndarray:
+decoder_silenced = Switch(_without_complaints)
+
+
+def read_tiff(path: Path, samples: str | None = None) -> np.ndarray:
     """All pages, (pages, height, width) or (pages, height, width, channels), in the type they are stored in."""
     from PIL import Image
 
     path = existing_file(path)
-    with reading(path), _decoder_silenced(), Image.open(path, formats=("TIFF",)) as image:
-        pages: list[np.ndarray] = []
-        seen = 0
-        while True:
+    with reading(path), decoder_silenced, Image.open(path, formats=("TIFF",)) as image:
+        pages, count = None, getattr(image, "n_frames", 1)
+        for number in range(count):
+            image.seek(number)
             check_pixels(image)
+            if pages is None:
+                _check_room(image, count, samples)
             page = np.asarray(image.convert("L") if image.mode == "1" else image)
-            seen += page.nbytes
-            check_fits(seen, "the stack")
-            if pages and (page.shape != pages[0].shape or page.dtype != pages[0].dtype):
-                raise ValueError(
-                    f"page {len(pages)} is {page.dtype} {page.shape}, page 0 {pages[0].dtype} {pages[0].shape}"
-                )
-            pages.append(page)
-            try:
-                image.seek(len(pages))
-            except EOFError:
-                return np.stack(pages)
+            if pages is None:
+                pages = np.empty((count, *page.shape), page.dtype)
+            if page.shape != pages.shape[1:] or page.dtype != pages.dtype:
+                raise ValueError(f"page {number} is {page.dtype} {page.shape}, page 0 {pages.dtype} {pages.shape[1:]}")
+            pages[number] = page
+        assert pages is not None
+        return pages
+
+
+def _check_room(image: Any, count: int, samples: str | None) -> None:
+    """Whether so many pages like this one, and what is made of them, fit into memory."""
+    from PIL import ImageMode
+
+    bands, dtype = len(image.getbands()), np.dtype(ImageMode.getmode(image.mode).typestr)
+    shape = (count, image.height, image.width) + ((bands,) if bands > 1 else ())
+    header = Header(dtype, shape, False)
+    needed = bytes_needed(header, samples, "nhwc" if bands > 1 else None) + dtype.itemsize * prod(shape[1:])
+    check_fits(needed, f"the stack of {count:,} pages, {header},", AS_A_FILE_TO_STREAM)

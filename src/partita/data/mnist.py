@@ -3,13 +3,16 @@
 import gzip
 from math import prod
 from pathlib import Path
+from typing import IO, cast
 
 import numpy as np
 
 from partita.data.card import Card, RemoteFile
 from partita.data.dataset import Dataset
 from partita.data.fetch import obtain
-from partita.data.reading import check_fits, existing_file, reading
+from partita.data.memory import check_fits
+from partita.data.npy import exactly
+from partita.data.reading import existing_file, reading
 
 SERVERS = ("https://ossci-datasets.s3.amazonaws.com/mnist/", "https://storage.googleapis.com/cvdf-datasets/mnist/")
 
@@ -81,9 +84,8 @@ def read_idx(path: Path) -> np.ndarray:
             raise ValueError(f"not an idx file of bytes: it starts with {head.hex()}")
         shape = tuple(int(extent) for extent in np.frombuffer(stream.read(4 * head[3]), ">u4", head[3]))
         expected = prod(shape)
-        check_fits(expected, "its content")
-        content = stream.read(expected + 1)
-        if len(content) != expected:
-            held = "more" if len(content) > expected else f"{len(content):,}"
-            raise ValueError(f"should hold {expected:,} bytes for {shape}, has {held}")
+        check_fits(3 * expected, f"its content, bytes {shape},")  # with a border added, and both parts joined
+        content = exactly(cast(IO[bytes], stream), expected, "its content")
+        if stream.read(1):
+            raise ValueError(f"should hold {expected:,} bytes for {shape}, has more")
         return np.frombuffer(content, np.uint8).reshape(shape)

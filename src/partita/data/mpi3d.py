@@ -1,6 +1,7 @@
 """MPI3D: a robot arm, in a toy rendering, a realistic rendering and for real (Gondal et al. 2019)."""
 
 from collections.abc import Sequence
+from math import prod
 
 import numpy as np
 
@@ -8,6 +9,7 @@ from partita.data.card import Card, RemoteFile
 from partita.data.dataset import Dataset
 from partita.data.factors import coarser
 from partita.data.fetch import obtain
+from partita.data.memory import check_fits
 from partita.data.npy import npz_keys, read_npz_rows
 from partita.data.reading import reading
 
@@ -54,6 +56,8 @@ def mpi3d(*, variant: str = "toy", every: Sequence[int] = (1, 1, 1, 1, 1, 1, 1))
         dtype, shape = npz_keys(path).get("images", (np.dtype("V"), ()))
         if dtype != np.uint8 or len(shape) != 4 or shape[0] != CARD.size or shape[3] != 3:
             raise ValueError(f"expected uint8 images ({CARD.size}, 64, 64, 3), found {dtype} {shape}")
+        needed = 2 * len(rows) * prod(shape[1:])  # as they are stored, and with the channels first
+        check_fits(needed, f"a grid of {len(rows):,} images", "take a coarser grid, every=...")
         images = read_npz_rows(path, "images", rows)
     return Dataset(
         name="mpi3d",

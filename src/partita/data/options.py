@@ -9,7 +9,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from partita.data.nearest import nearest
+from partita.data.nearest import listed, nearest
 
 WORDS = {int: "a whole number", float: "a number", str: "text", bool: "True or False", os.PathLike: "a path"}
 
@@ -27,7 +27,7 @@ def check_options(function: Callable[..., Any], name: str, options: dict[str, An
             known = f"it takes {', '.join(allowed)}" if allowed else "it takes none"
             raise ValueError(f"{name}: unknown option {option!r}{nearest(option, allowed)}; {known}")
         if not fits(value, hints[option]):
-            raise ValueError(f"{name}: {option} must be {in_words(hints[option])}, got {value!r}")
+            raise ValueError(f"{name}: {option} must be {in_words(hints[option])}, got {listed([repr(value)])}")
 
 
 def fits(value: Any, hint: Any) -> bool:

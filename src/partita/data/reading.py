@@ -2,10 +2,8 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
-
-CONTAINER_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 
 
 @contextmanager
@@ -46,22 +44,3 @@ def existing_file(path: str | os.PathLike) -> Path:
     if path.stat().st_size == 0:
         raise ValueError(f"{path}: the file is empty")
     return path
-
-
-def check_fits(size: int, what: str) -> None:
-    """Refuse before allocating what the machine's memory cannot hold."""
-    memory = total_memory()
-    if size > memory:
-        raise ValueError(f"{what} needs {size / 2**30:,.1f} GiB, this machine has {memory / 2**30:,.1f} GiB")
-
-
-def total_memory() -> int:
-    """Bytes of memory: the machine's, or what a container or batch system leaves this process, if that is less."""
-    try:
-        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        memory = 16 * 2**30  # where the system does not say
-    for limit in CONTAINER_LIMITS:
-        with suppress(OSError, ValueError):  # no such file, or the word "max"
-            memory = min(memory, int(limit.read_text()))
-    return memory

@@ -20,10 +20,11 @@ class Records:
         self.descriptor, self.offset, self.shape, self.dtype = descriptor, offset, shape, dtype
         self.width = prod(shape[1:]) * dtype.itemsize
         self.map: np.ndarray | None = None
+        self.unmappable = False
 
     def read(self, wanted: np.ndarray) -> np.ndarray:
         """Rows in the order wanted; neighbours are read together."""
-        if 0 < self.width <= NARROW:
+        if 0 < self.width <= NARROW and self._mapped():
             return self._gathered(wanted)
         rows = np.empty((len(wanted), *self.shape[1:]), dtype=self.dtype)
         content = rows.reshape(-1).view(np.uint8).data
@@ -33,15 +34,28 @@ class Records:
             self._fill(content[start * self.width : end * self.width], place)
         return rows
 
+    def _mapped(self) -> bool:
+        """Whether the file is mapped; not where address space is limited (`ulimit -v`) and it does not fit."""
+        if self.map is None and not self.unmappable:
+            self._check_length()
+            try:
+                with os.fdopen(os.dup(self.descriptor), "rb") as file:
+                    found = np.memmap(file, self.dtype, "r", self.offset, self.shape)
+                found._mmap.madvise(mmap.MADV_RANDOM)  # pyright: ignore[reportAttributeAccessIssue]
+                self.map = found
+            except OSError:
+                self.unmappable = True
+        return not self.unmappable
+
     def _gathered(self, wanted: np.ndarray) -> np.ndarray:
+        self._check_length()
+        assert self.map is not None
+        return np.asarray(self.map[wanted])
+
+    def _check_length(self) -> None:
         # Touching a map beyond the end of its file would kill the process.
         if os.fstat(self.descriptor).st_size < self.offset + self.shape[0] * self.width:
             raise ValueError("the file has become shorter since it was opened")
-        if self.map is None:
-            with os.fdopen(os.dup(self.descriptor), "rb") as file:
-                self.map = np.memmap(file, self.dtype, "r", self.offset, self.shape)
-            self.map._mmap.madvise(mmap.MADV_RANDOM)  # pyright: ignore[reportAttributeAccessIssue]
-        return np.asarray(self.map[wanted])
 
     def _fill(self, piece: memoryview, place: int) -> None:
         while len(piece):  # one call brings at most 2 GiB

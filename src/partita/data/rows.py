@@ -12,20 +12,32 @@ import numpy as np
 
 from partita.data.dataset import Dataset
 from partita.data.fetch import cache_folder
-from partita.data.reading import check_fits, total_memory
+from partita.data.memory import check_fits, free_memory
 from partita.data.scratch import Scratch
 
 Index = int | slice | Sequence[int] | np.ndarray
-SHARE_OF_MEMORY = 0.4  # of the machine's: larger arrays stay on disk unless asked otherwise
+SHARE_OF_MEMORY = 0.4  # of what is free: larger arrays stay on disk unless asked otherwise
+BLOCK = 1 << 26  # bytes read in one go when everything is read
+TO_STREAM = "use stream=true, which reads it from disk as it is needed"
 
 
 class DiskRows:
-    """An array on disk: `read` brings any rows, in any order, into memory. `np.asarray` reads all of it."""
+    """An array on disk: `read` brings any rows, in any order, into memory. `np.asarray` reads all of it.
 
-    def __init__(self, shape: tuple[int, ...], dtype: np.dtype | type, read: Callable[[np.ndarray], np.ndarray]):
+    `together` is how many rows, from a multiple of it on, are best read at once: those of a packed chunk.
+    """
+
+    def __init__(
+        self,
+        shape: tuple[int, ...],
+        dtype: np.dtype | type,
+        read: Callable[[np.ndarray], np.ndarray],
+        together: int = 1,
+    ):
         self.shape = tuple(int(extent) for extent in shape)
         self.dtype = np.dtype(dtype)
         self.read = read
+        self.together = together
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -42,15 +54,22 @@ class DiskRows:
         n = len(self)
         if isinstance(index, int | np.integer):
             return self[[int(index)]][0]
-        rows = np.arange(n)[index] if isinstance(index, slice) else np.asarray(index)
+        rows = np.arange(*index.indices(n)) if isinstance(index, slice) else np.asarray(index)
         rows = np.flatnonzero(rows) if rows.dtype == bool else rows.astype(np.int64)
         if len(rows) and (rows.min() < -n or rows.max() >= n):
             raise IndexError(f"rows are 0 to {n - 1}, got {rows.min()} to {rows.max()}")
         return self.read(rows % n).astype(self.dtype, copy=False)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        check_fits(self.nbytes, "the whole array")
-        return np.asarray(self[:], dtype=dtype)
+        """In blocks: what is unpacked and converted never stands beside the whole."""
+        width = max(1, self.nbytes // max(1, len(self)))
+        step = self.together * max(1, BLOCK // (width * self.together))
+        unpacked = 2 * 8 * (width // self.dtype.itemsize) * min(step, len(self))  # 64-bit at the most, and converted
+        check_fits(self.nbytes + unpacked, f"the whole array, {self.dtype} {self.shape},", TO_STREAM)
+        whole = np.empty(self.shape, self.dtype)
+        for start in range(0, len(self), step):
+            whole[start : start + step] = self[start : start + step]
+        return np.asarray(whole, dtype=dtype)
 
 
 def decoded_rows(paths: Sequence[Path], decode: Callable[[Path], np.ndarray], shape: tuple[int, ...]) -> DiskRows:
@@ -80,9 +99,9 @@ def decoded_rows(paths: Sequence[Path], decode: Callable[[Path], np.ndarray], sh
 
 
 def settled(rows: DiskRows, stream: bool | None) -> DiskRows | np.ndarray:
-    """The rows themselves if they are to be streamed, else the whole array: None decides by the machine's memory."""
+    """The rows themselves if they are to be streamed, else the whole array: None decides by the free memory."""
     if stream is None:
-        stream = rows.nbytes > SHARE_OF_MEMORY * total_memory()
+        stream = rows.nbytes > SHARE_OF_MEMORY * free_memory()
     return rows if stream else np.asarray(rows)
 
 

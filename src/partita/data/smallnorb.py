@@ -2,13 +2,16 @@
 
 import gzip
 from pathlib import Path
+from typing import IO, cast
 
 import numpy as np
 
 from partita.data.card import Card, RemoteFile
 from partita.data.dataset import Dataset
 from partita.data.fetch import obtain
-from partita.data.reading import check_fits, existing_file, reading
+from partita.data.memory import check_fits
+from partita.data.npy import exactly
+from partita.data.reading import existing_file, reading
 from partita.data.resize import area_resize
 
 SERVER = "https://cs.nyu.edu/~ylclab/data/norb-v1.0-small/"
@@ -105,8 +108,8 @@ def read_matrix(path: Path) -> np.ndarray:
         if any(extent < 0 for extent in shape):
             raise ValueError(f"not a NORB matrix: sizes {shape}")
         expected = int(np.prod(shape, dtype=object)) * dtype.itemsize
-        check_fits(expected, "the matrix")
-        content = stream.read(expected + 1)
-        if len(content) != expected:
-            raise ValueError(f"should hold {expected:,} bytes for {dtype} {shape}, has {len(content):,}")
+        check_fits(2 * expected, f"the matrix, {dtype} {shape},")  # and the half of it that is kept, resized
+        content = exactly(cast(IO[bytes], stream), expected, "the matrix")
+        if stream.read(1):
+            raise ValueError(f"should hold {expected:,} bytes for {dtype} {shape}, has more")
         return np.frombuffer(content, dtype).reshape(shape)

@@ -14,8 +14,8 @@ import numpy as np
 
 from partita.data.card import Card
 from partita.data.dataset import Dataset
+from partita.data.memory import check_fits
 from partita.data.mixing import mixing_named
-from partita.data.reading import check_fits
 from partita.data.shapes import SHAPES, shape_named
 
 GROUPS_CARD = Card(
@@ -118,7 +118,9 @@ def _check_options(name: str, sizes: tuple[int, ...], options: dict[str, Any]) -
         raise ValueError(f"{name}: noise must be 0 or more, got {options['noise']}")
     if options["size"] <= max(sizes):
         raise ValueError(f"{name}: size must exceed the largest group ({max(sizes)}) for whitening")
-    check_fits(16 * options["size"] * (options["features"] + sum(sizes)), f"{name} of this size")
+    check_fits(
+        16 * options["size"] * (options["features"] + sum(sizes)), f"{name} of this size", "choose a smaller size"
+    )
 
 
 def whitened(z: np.ndarray) -> np.ndarray:

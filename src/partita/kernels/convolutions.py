@@ -67,7 +67,7 @@ def tap_products(big: Tensor, small: Tensor) -> Tensor:
     taps = 1 if wide < LEAST_CHANNELS else 16
     splits = max(1, min(-(-PROGRAMS // (taps * models)), rows // 512))
     share = -(-rows // splits)
-    products = torch.empty(splits, models, 16, wide, narrow, device=big.device)
+    products = torch.empty(splits, models, 16, wide, narrow, device=big.device, dtype=torch.float32)
     kernels.tap_products[(taps, models, splits)](  # type: ignore[index]
         big, small, products, rows, share,
         SIDE=side, BIG=wide, SMALL=narrow,

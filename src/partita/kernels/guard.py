@@ -87,6 +87,7 @@ def dense_exponents(z: Tensor, s: Standardised, components: slice, block: Block)
 
 
 @cache
+@torch.inference_mode(False)
 def index_of(positions: tuple[int, ...], device: torch.device) -> Tensor:
     """An index on the device; kept, since copying it there waits for the device, and cannot be captured."""
     return torch.tensor(positions, dtype=torch.int64, device=device)

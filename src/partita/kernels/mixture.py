@@ -81,7 +81,8 @@ def choose(
     quick = form is None and s.z.device.type != "cpu" and s.z.shape[1] * s.mean.shape[1] <= QUICK_PAIRS
     if kind == torch.float64 and (quick or not streaming.split_blocks(s.to(kind), blocks)[1]):
         return kind, "dense", sums
-    rows = torch.linspace(0, s.z.shape[1] - 1, min(PROBE, s.z.shape[1]), device=s.z.device).long()
+    count = s.z.shape[1]
+    rows = torch.linspace(0, count - 1, min(PROBE, count), device=s.z.device, dtype=torch.float32).long()
     probe, probe_own = s.rows(rows), None if own is None else own[rows]
     with torch.no_grad():
         exact = streaming.log_sums(probe.to(torch.float64), blocks, own=probe_own)
@@ -103,6 +104,7 @@ def implementation(s: Standardised, dtype: torch.dtype) -> LogSums:
 
 
 @cache
+@torch.inference_mode(False)
 def membership(
     blocks: tuple[Block, ...], latents: int, device: torch.device, dtype: torch.dtype = torch.float64
 ) -> Tensor:

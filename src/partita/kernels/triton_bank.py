@@ -77,6 +77,7 @@ def _of(values: Tensor, block: Block) -> Tensor:
 
 
 @cache
+@torch.inference_mode(False)
 def _latents_of_all(blocks: tuple[Block, ...], models: int, latents: int, device: torch.device) -> Tensor:
     """The kernel knows one long list of latents: those of the second model follow those of the first."""
     return torch.tensor(

@@ -207,6 +207,7 @@ def _add_component_gradients(
 
 
 @cache
+@torch.inference_mode(False)
 def _table(blocks: tuple[Block, ...], device: torch.device) -> Tensor:
     """The latents of blocks of one size, on the device; kept, since copying them there waits for the device."""
     return torch.tensor(blocks, dtype=torch.int32, device=device)

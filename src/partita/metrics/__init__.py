@@ -6,6 +6,7 @@ from partita.metrics.factorisation import gaussian_tc, wasserstein_correlation
 from partita.metrics.importance import dci
 from partita.metrics.infomec_scores import infomec
 from partita.metrics.information_gaps import dcimig, jemmig, mig, mig_sup
+from partita.metrics.inputs import UntrainedClasses
 from partita.metrics.interventions import beta_vae, factor_vae
 from partita.metrics.leaking import leakage
 from partita.metrics.modular_explicit import explicitness, modularity
@@ -19,6 +20,7 @@ __all__ = [
     "METRICS",
     "Metric",
     "Score",
+    "UntrainedClasses",
     "beta_vae",
     "dci",
     "dcimig",

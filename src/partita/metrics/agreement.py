@@ -9,7 +9,7 @@ import numpy as np
 from partita.measures.arrays import as_matrix
 from partita.metrics.correspondence import absolute_correlation
 from partita.metrics.factorisation import against_null
-from partita.metrics.inputs import check_protocol
+from partita.metrics.inputs import check_protocol, column_scaled
 from partita.metrics.score import Parts, Score, scored, versions
 
 
@@ -47,7 +47,7 @@ def _models(codes: Any) -> list[np.ndarray]:
     several = list(codes) if isinstance(codes, Sequence) or getattr(codes, "ndim", 0) == 3 else []
     if len(several) < 2 or any(getattr(np.asarray(z), "ndim", 0) != 2 for z in several):
         raise ValueError("udr compares models: give a list of at least two (n, K) arrays, one a trained model")
-    models = [as_matrix(z, f"codes[{i}]") for i, z in enumerate(several)]
+    models = [column_scaled(as_matrix(z, f"codes[{i}]")) for i, z in enumerate(several)]
     rows = {len(z) for z in models}
     if len(rows) > 1:
         raise ValueError(f"udr needs the same rows from every model, got {sorted(rows)} rows")
@@ -92,7 +92,7 @@ def _lasso_strength(one: np.ndarray, two: np.ndarray) -> np.ndarray:
     from sklearn.preprocessing import StandardScaler
 
     x, y = StandardScaler().fit_transform(one), StandardScaler().fit_transform(two)
-    return np.abs(Lasso(alpha=0.1).fit(x, y).coef_).reshape(two.shape[1], one.shape[1]).T
+    return np.abs(Lasso(alpha=0.1, random_state=0).fit(x, y).coef_).reshape(two.shape[1], one.shape[1]).T
 
 
 def _relative_strength(strength: np.ndarray) -> float:

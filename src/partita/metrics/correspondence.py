@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from partita.measures.arrays import as_pair
-from partita.metrics.inputs import check_protocol
+from partita.metrics.inputs import check_protocol, column_scaled
 from partita.metrics.score import Parts, Score, scored
 
 
@@ -29,7 +29,7 @@ def mcc(
     check_protocol(protocol, ("khemakhem-2020",), "mcc")
     if by not in ("pearson", "spearman"):
         raise ValueError(f"by must be 'pearson' or 'spearman', got {by!r}")
-    codes, factors = as_pair(codes, factors)
+    codes, factors = (column_scaled(x) for x in as_pair(codes, factors))
     return scored(
         partial(_mcc, ranks=by == "spearman"),
         [codes, factors],

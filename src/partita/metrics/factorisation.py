@@ -10,7 +10,7 @@ from partita.distributions import Groups, as_groups
 from partita.measures import gaussian_tc as closed_form_tc
 from partita.measures.arrays import as_matrix
 from partita.measures.gaussian import DEAD_VARIANCE
-from partita.metrics.inputs import check_protocol
+from partita.metrics.inputs import check_protocol, in_own_units
 from partita.metrics.score import Parts, Score, scored
 
 
@@ -34,7 +34,7 @@ def gaussian_tc(
     accepted and ignored, so that every metric is called alike.
     """
     check_protocol(protocol, ("dlib-2019",), "gaussian_tc")
-    codes = as_matrix(codes, "codes")
+    codes = in_own_units(as_matrix(codes, "codes"), "gaussian_tc")
     blocks = as_groups(groups, codes.shape[1])
     compute = partial(_with_null, statistic=_gaussian_tc, blocks=blocks, draws=draws, seed=seed)
     return _unsupervised(compute, codes, protocol, draws, seed, interval, resamples)
@@ -57,7 +57,7 @@ def wasserstein_correlation(
     `parts["normalised"]` divides by tr S. Same null as `gaussian_tc`.
     """
     check_protocol(protocol, ("dlib-2019",), "wasserstein_correlation")
-    codes = as_matrix(codes, "codes")
+    codes = in_own_units(as_matrix(codes, "codes"), "wasserstein_correlation")
     blocks = as_groups(groups, codes.shape[1])
     compute = partial(_with_null, statistic=_wasserstein, blocks=blocks, draws=draws, seed=seed)
     return _unsupervised(compute, codes, protocol, draws, seed, interval, resamples)

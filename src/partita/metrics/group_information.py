@@ -9,6 +9,9 @@ from partita.distributions import Groups, as_groups
 from partita.measures.neighbours import label_information
 from partita.metrics.histogram import entropies
 
+# What scores between groups are called: information by nearest neighbours, which no published code computes.
+BETWEEN_GROUPS = "nearest-neighbours"
+
 
 @dataclass(frozen=True)
 class Grouping:
@@ -23,6 +26,15 @@ def grouping(groups: Sequence | None, factor_groups: Sequence | None, latents: i
     if groups is None and factor_groups is None:
         return None
     return Grouping(as_groups(groups, latents), as_groups(factor_groups, factors))
+
+
+def protocol_of(protocol: str, default: str, blocks: Grouping | None, metric: str) -> str:
+    """The name a score carries: groups have an algorithm of their own, which replaces the default and nothing else."""
+    if blocks is None and protocol == BETWEEN_GROUPS:
+        raise ValueError(f"{metric} by {BETWEEN_GROUPS!r} is between groups: give groups or factor_groups")
+    if blocks is not None and protocol not in (default, BETWEEN_GROUPS):
+        raise ValueError(f"{metric} by {protocol!r} knows no groups: leave out protocol, or groups and factor_groups")
+    return protocol if blocks is None else BETWEEN_GROUPS
 
 
 def joint_labels(labels: np.ndarray, factor_groups: Groups) -> np.ndarray:

@@ -1,7 +1,7 @@
 """DCI: disentanglement, completeness and informativeness from predictors' importances."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
@@ -10,10 +10,12 @@ import numpy as np
 
 from partita.measures.arrays import as_pair
 from partita.metrics.group_information import Grouping, grouping
-from partita.metrics.inputs import as_labels, check_protocol, training_rows
+from partita.metrics.inputs import as_labels, check_protocol, column_scaled, training_rows, warn_of_untrained
 from partita.metrics.score import Parts, Score, scored, versions
 
-DCI_PROTOCOLS = ("dlib-2019", "dlib-2019-fast", "ubisoft-2020")
+DCI_PROTOCOLS = ("dlib-2019", "dlib-2019-fast", "dlib-2019-fast-ties", "ubisoft-2020")
+LIGHT = ("dlib-2019-fast", "dlib-2019-fast-ties")
+TIE = 1e-6  # gains closer than this, relatively, are equal
 # One predictor: importances of the latents, accuracy (or R^2) on the training rows and on the rest.
 Fitted = tuple[np.ndarray, float, float]
 
@@ -35,25 +37,28 @@ def dci(
     One predictor a factor; R[k, f] its importance of latent k. Disentanglement is 1 - H_F(row of R), weighted by the
     rows' sums; completeness 1 - H_K(column of R), weighted by the columns'; informativeness the held-out accuracy
     (first ceil(2n/3) rows train). "dlib-2019": scikit-learn gradient boosting, impurity importances.
-    "dlib-2019-fast": LightGBM, trees of the same shape, gain importances, within 0.03 where measured, 30 times faster.
+    "dlib-2019-fast": LightGBM, trees of the same shape, gain importances, within 0.03 where measured, 30 times faster;
+    of latents that are copies of each other it sees the first alone. "dlib-2019-fast-ties" is the same and sees
+    copies: which of equal gains is taken is drawn anew for every round, as scikit-learn draws it for every split.
     "ubisoft-2020": lasso on all rows, no held-out ones, unweighted completeness. `continuous=True` predicts real
     factors (R^2 for accuracy). With `groups` importances are summed over the latents of a group and averaged over the
     factors of a factor group. Depends on the tree library: compare equal protocols only.
     """
     check_protocol(protocol, DCI_PROTOCOLS, "dci")
-    codes, values = as_pair(codes, factors)
+    codes, values = (column_scaled(x) for x in as_pair(codes, factors))
     if protocol == "ubisoft-2020":
         predict, libraries = _lasso, ("scikit-learn",)
-    elif protocol == "dlib-2019-fast":
-        predict = partial(_light_trees, continuous=continuous, seed=seed)
+    elif protocol in LIGHT:
+        predict = partial(_light_trees, continuous=continuous, seed=seed, ties=protocol.endswith("-ties"))
         libraries = ("lightgbm",)
     else:
         predict = partial(_boosted_trees, continuous=continuous, seed=seed)
         libraries = ("scikit-learn",)
     if not continuous and protocol != "ubisoft-2020":
         values = as_labels(values, "dci with continuous=False")
+        warn_of_untrained(values)
     blocks = grouping(groups, factor_groups, codes.shape[1], values.shape[1])
-    fast = protocol == "dlib-2019-fast"
+    fast = protocol in LIGHT
     compute = partial(_dci, predict=predict, blocks=blocks, weighted=protocol != "ubisoft-2020", in_parallel=fast)
     return scored(
         compute,
@@ -70,6 +75,7 @@ def predict_name(protocol: str) -> str:
     return {
         "dlib-2019": "gradient boosting, 100 rounds, depth 3",
         "dlib-2019-fast": "LightGBM gain, 100 rounds, depth 3",
+        "dlib-2019-fast-ties": "LightGBM gain, 100 rounds, depth 3, random ties",
         "ubisoft-2020": "lasso, alpha by 10-fold cross-validation",
     }[protocol]
 
@@ -157,13 +163,12 @@ def _constant(codes: np.ndarray, target: np.ndarray, rows: int) -> Fitted:
     return np.zeros(codes.shape[1]), 1.0, float(np.mean(target[rows:] == target[0]))
 
 
-def _light_trees(codes: np.ndarray, target: np.ndarray, continuous: bool, seed: int) -> Fitted:
+def _light_trees(codes: np.ndarray, target: np.ndarray, continuous: bool, seed: int, ties: bool) -> Fitted:
     try:
         import lightgbm
     except ImportError:
         raise ValueError(
-            'dci with protocol="dlib-2019-fast" needs LightGBM: pip install "partita[fast-metrics]",'
-            ' or use protocol="dlib-2019"'
+            'dci by LightGBM needs that installed: pip install "partita[fast-metrics]", or use protocol="dlib-2019"'
         ) from None
     rows = training_rows(len(codes))
     classes, numbers = np.unique(target[:rows], return_inverse=True)
@@ -192,7 +197,10 @@ def _light_trees(codes: np.ndarray, target: np.ndarray, continuous: bool, seed: 
     held_out = lightgbm.Dataset(codes[rows:], np.zeros(len(codes) - rows), reference=table, params=options)
     if rows < len(codes):
         model.add_valid(held_out, "held out")
+    preferences = _preferences(codes.shape[1], seed)
     for _ in range(100):
+        if ties:
+            model.reset_parameter({"feature_contri": next(preferences)})
         model.update()
     gain = model.feature_importance("gain")
 
@@ -206,6 +214,16 @@ def _light_trees(codes: np.ndarray, target: np.ndarray, continuous: bool, seed: 
     train = model.eval_train(quality)[0][2]
     test = model.eval_valid(quality)[0][2] if rows < len(codes) else 0.0
     return gain / gain.sum() if gain.sum() > 0 else gain, train, test
+
+
+def _preferences(latents: int, seed: int) -> Iterator[list[float]]:
+    """What gains are multiplied by, a round each: too little to matter, except between equal ones, where LightGBM takes
+    the first. A random order, then its reverse, because early rounds gain most: of two copies each gets its half."""
+    rng = np.random.default_rng(seed)
+    while True:
+        order = rng.permutation(latents) / latents
+        yield (1 - TIE * order).tolist()
+        yield (1 - TIE * (1 - order)).tolist()
 
 
 def _r2(predicted: np.ndarray, target: np.ndarray) -> float:

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from partita.measures.mixture import mixture_information
-from partita.metrics.group_information import Grouping, group_information, grouping
+from partita.metrics.group_information import BETWEEN_GROUPS, Grouping, group_information, grouping, protocol_of
 from partita.metrics.histogram import entropies, equal_width, information_matrix, top_two
-from partita.metrics.inputs import check_protocol, codes_and_labels
+from partita.metrics.inputs import check_protocol, codes_and_labels, column_scaled, in_own_units
 from partita.metrics.score import Parts, Score, scored
 
-MIG_PROTOCOLS = ("dlib-2019", "ubisoft-2020", "chen-2018")
+MIG_PROTOCOLS = ("dlib-2019", "ubisoft-2020", "chen-2018", BETWEEN_GROUPS)
 GAP_PROTOCOLS = ("dlib-2019", "ubisoft-2020")
 
 
@@ -37,12 +37,16 @@ def mig(
     divides each I by the entropy of the binned code instead (a known fault, kept for comparison). "chen-2018": codes
     are posterior means, `log_variance` their posteriors' log variances; entropies by one draw a row under the mixture
     of all rows, divided by log(number of values). With `groups` (and `factor_groups`) the gap is between groups, I by
-    nearest neighbours. `factor_bins` cuts continuous factors into equal widths. Histogram information is biased up by
-    about (bins-1)(values-1)/2n. Does not punish a latent that holds several factors. Constant factors are left out.
+    nearest neighbours: "nearest-neighbours". `factor_bins` cuts continuous factors into equal widths. Histogram
+    information is biased up by about (bins-1)(values-1)/2n. Does not punish a latent that holds several factors.
+    Constant factors are left out.
     """
     check_protocol(protocol, MIG_PROTOCOLS, "mig")
-    codes, labels = codes_and_labels(codes, factors, "mig", factor_bins)
+    # beside log variances the means keep their units
+    scaled = partial(in_own_units, metric='mig by "chen-2018"') if protocol == "chen-2018" else column_scaled
+    codes, labels = codes_and_labels(codes, factors, "mig", factor_bins, scaled)
     blocks = grouping(groups, factor_groups, codes.shape[1], labels.shape[1])
+    protocol = protocol_of(protocol, MIG_PROTOCOLS[0], blocks, "mig")
     arrays = [codes, labels]
     settings: dict[str, Any] = {"bins": bins, "estimator": "histogram"}
     if blocks is not None:

@@ -3,12 +3,13 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from partita.measures.arrays import as_matrix
-from partita.metrics.inputs import check_protocol, class_counts, codes_and_labels
+from partita.metrics.inputs import check_protocol, check_units, class_counts, codes_and_labels, in_own_units
 from partita.metrics.modular_explicit import quietly
 from partita.metrics.score import Parts, Score, spread, versions
 
@@ -82,6 +83,7 @@ class DrawnRows:
 
     def rows(self, fixed: dict[int, np.ndarray], n: int, rng: np.random.Generator) -> np.ndarray:
         codes = as_matrix(self.draw(fixed, n, rng), "draw's codes")
+        check_units(codes, "a score of interventions")
         if len(codes) != n:
             raise ValueError(f"draw was asked for {n} observations and returned {len(codes)}")
         return codes
@@ -93,7 +95,8 @@ Sampler = FactorGrid | DrawnRows
 def _sampler(codes: Any, factors: Any, draw: Draw | None, metric: str) -> Sampler:
     if draw is not None:
         return DrawnRows(draw, as_matrix(factors, "factors"))
-    return factor_grid(*codes_and_labels(codes, factors, metric), metric)
+    scaled = partial(in_own_units, metric=metric)
+    return factor_grid(*codes_and_labels(codes, factors, metric, scaled=scaled), metric)
 
 
 def _over_seeds(

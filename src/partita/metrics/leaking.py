@@ -8,7 +8,7 @@ import numpy as np
 
 from partita.distributions import as_groups
 from partita.measures.neighbours import label_information
-from partita.metrics.group_information import Grouping, group_information, joint_labels
+from partita.metrics.group_information import BETWEEN_GROUPS, Grouping, group_information, joint_labels
 from partita.metrics.inputs import check_protocol, codes_and_labels
 from partita.metrics.score import Parts, Score, scored
 
@@ -17,7 +17,7 @@ def leakage(
     codes: Any,
     factors: Any,
     *,
-    protocol: str = "nearest-neighbours",
+    protocol: str = BETWEEN_GROUPS,
     seed: int = 0,
     groups: Sequence | None = None,
     factor_groups: Sequence | None = None,
@@ -32,7 +32,7 @@ def leakage(
     down in many dimensions). None means one latent, one factor a group. `parts["per_factor"]` holds the leaks,
     `parts["kept"]` what the matched group knows, `parts["assignment"]` the match (-1: none left).
     """
-    check_protocol(protocol, ("nearest-neighbours",), "leakage")
+    check_protocol(protocol, (BETWEEN_GROUPS,), "leakage")
     codes, labels = codes_and_labels(codes, factors, "leakage")
     blocks = Grouping(as_groups(groups, codes.shape[1]), as_groups(factor_groups, labels.shape[1]))
     return scored(

@@ -6,13 +6,15 @@ from typing import Any
 
 import numpy as np
 
+from partita.data.switch import limits_are_no_news
 from partita.measures.arrays import unit_scale
-from partita.metrics.group_information import Grouping, group_information, grouping
+from partita.metrics.group_information import BETWEEN_GROUPS, Grouping, group_information, grouping, protocol_of
 from partita.metrics.histogram import equal_width, information_matrix
-from partita.metrics.inputs import check_protocol, codes_and_labels, training_rows, varying
+from partita.metrics.inputs import check_protocol, codes_and_labels, training_rows, varying, warn_of_untrained
 from partita.metrics.score import Parts, Score, scored, versions
 
 PROTOCOLS = ("dlib-2019", "ubisoft-2020")
+MODULARITY_PROTOCOLS = (*PROTOCOLS, BETWEEN_GROUPS)
 
 
 def modularity(
@@ -31,13 +33,14 @@ def modularity(
 ) -> Score:
     """Modularity (Ridgeway and Mozer 2018, eq. 2): mean over latents of 1 - sum_{f != best} I_f^2 / (I_best^2 (F - 1)).
 
-    Histogram information in `bins` equal widths, or nearest neighbours between groups. Dead latents count as 0 and
-    all latents weigh the same, so a latent of pure noise, whose information is all bias, drags it anywhere. High even
-    for rotated codes (0.92 on the golden ones). Both protocols agree.
+    Histogram information in `bins` equal widths; with `groups` that of "nearest-neighbours". Dead latents count as 0
+    and all latents weigh the same, so a latent of pure noise, whose information is all bias, drags it anywhere. High
+    even for rotated codes (0.92 on the golden ones). "dlib-2019" and "ubisoft-2020" agree.
     """
-    check_protocol(protocol, PROTOCOLS, "modularity")
+    check_protocol(protocol, MODULARITY_PROTOCOLS, "modularity")
     codes, labels = codes_and_labels(codes, factors, "modularity", factor_bins)
     blocks = grouping(groups, factor_groups, codes.shape[1], labels.shape[1])
+    protocol = protocol_of(protocol, PROTOCOLS[0], blocks, "modularity")
     compute = partial(_modularity, bins=bins, blocks=blocks, neighbours=neighbours, seed=seed)
     settings = {"neighbours": neighbours} if blocks else {"bins": bins}
     return scored(
@@ -83,6 +86,8 @@ def explicitness(
     """
     check_protocol(protocol, PROTOCOLS, "explicitness")
     codes, labels = codes_and_labels(codes, factors, "explicitness")
+    if protocol == "dlib-2019":
+        warn_of_untrained(labels)
     compute = _held_out_auc if protocol == "dlib-2019" else _balanced_training_auc
     return scored(
         compute,
@@ -147,10 +152,5 @@ def _mean_auc(labels: np.ndarray, probability: np.ndarray, classes: np.ndarray) 
 
 def quietly(fit, *arguments):
     """scikit-learn's iteration limit is part of the protocols; reaching it is no news."""
-    import warnings
-
-    from sklearn.exceptions import ConvergenceWarning
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    with limits_are_no_news:
         return fit(*arguments)

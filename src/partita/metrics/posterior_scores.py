@@ -13,7 +13,7 @@ from partita.measures import correlation, null_correlation
 from partita.measures.arrays import as_matrix
 from partita.measures.mixture import one_draw
 from partita.metrics.factorisation import against_null
-from partita.metrics.inputs import check_protocol
+from partita.metrics.inputs import check_protocol, check_units
 from partita.metrics.score import Parts, Score, half_samples, scored, spread
 
 
@@ -21,6 +21,7 @@ def _posteriors(mean: Any, log_variance: Any) -> tuple[np.ndarray, np.ndarray]:
     mean, log_variance = as_matrix(mean, "mean"), as_matrix(log_variance, "log_variance")
     if mean.shape != log_variance.shape:
         raise ValueError(f"mean has shape {mean.shape}, log_variance {log_variance.shape}: they must agree")
+    check_units(mean, "a score of posteriors", "means")
     return mean, log_variance
 
 

@@ -22,6 +22,7 @@ from partita.metrics import (
     robustness,
     separation,
 )
+from partita.metrics.group_information import BETWEEN_GROUPS
 from partita.metrics.histogram import equal_width
 from partita.metrics.inputs import codes_and_labels
 from partita.metrics.score import Score
@@ -75,7 +76,10 @@ METRICS: dict[str, Metric] = {
         real="option",
     ),
     "modularity": Metric(
-        modular_explicit.modularity, "each latent knows one factor", modular_explicit.PROTOCOLS, grouped=True
+        modular_explicit.modularity,
+        "each latent knows one factor",
+        modular_explicit.MODULARITY_PROTOCOLS,
+        grouped=True,
     ),
     "explicitness": Metric(
         modular_explicit.explicitness, "a linear classifier tells a factor's values apart", modular_explicit.PROTOCOLS
@@ -90,7 +94,7 @@ METRICS: dict[str, Metric] = {
     "infomec": Metric(
         infomec_scores.infomec,
         "modularity, compactness, explicitness in units of information",
-        ("infomec-2023",),
+        infomec_scores.INFOMEC_PROTOCOLS,
         grouped=True,
     ),
     "mcc": Metric(
@@ -153,19 +157,21 @@ def evaluate(
     factor_groups: Sequence | None = None,
     log_variance: Any = None,
     interval: float | None = None,
+    draw: interventions.Draw | None = None,
 ) -> dict[str, Score]:
     """Scores by name. "all" takes every metric the arrays allow (see `inapplicable`); a name, or names, exactly those.
 
     `protocol` is used by the metrics that have it, the others keep their default; without one, DCI runs as
-    "dlib-2019-fast" where LightGBM is installed (each Score names its protocol). `groups` and `factor_groups` go to
-    the metrics that know groups. `log_variance` makes `codes` posterior means and adds the metrics of posteriors.
-    `interval` (a level such as 0.95) adds intervals. Real-valued factors go to mcc, sap and dci as they are, and in
-    20 equal widths to the metrics that need classes (their settings say so).
+    "dlib-2019-fast-ties" where LightGBM is installed (each Score names its protocol). `groups` and `factor_groups` go
+    to the metrics that know groups. `log_variance` makes `codes` posterior means and adds the metrics of posteriors.
+    `interval` (a level such as 0.95) adds intervals. `draw(fixed, n, rng)` makes codes for the metrics that hold a
+    factor fixed, which otherwise need every combination of factor values among the rows. Real-valued factors go to
+    mcc, sap and dci as they are, and in 20 equal widths to the metrics that need classes (their settings say so).
     """
     factors = None if factors is None else as_matrix(factors, "factors")
-    classes = in_classes(factors)
+    classes = None if factors is None else in_classes(factors)
     if metrics == "all":
-        reasons = inapplicable(codes, classes, log_variance, groups)
+        reasons = inapplicable(codes, classes, log_variance, groups, draw)
         chosen = [name for name in METRICS if name not in reasons]
     else:
         chosen = _named(metrics)
@@ -173,16 +179,14 @@ def evaluate(
     for name in chosen:
         as_classes = METRICS[name].real == "binned"
         given = classes if as_classes else factors
-        score = _score(name, codes, given, log_variance, seed, protocol, groups, factor_groups, interval)
+        score = _score(name, codes, given, log_variance, seed, protocol, groups, factor_groups, interval, draw)
         binned = as_classes and classes is not factors and METRICS[name].needs in ("factors", "grid")
         scores[name] = replace(score, settings={**score.settings, "factor_bins": 20}) if binned else score
     return scores
 
 
-def in_classes(factors: np.ndarray | None) -> np.ndarray | None:
+def in_classes(factors: np.ndarray) -> np.ndarray:
     """Real-valued columns in 20 equal widths; the very same array where there are none."""
-    if factors is None:
-        return None
     real = (factors != np.rint(factors)).any(0)
     return np.where(real, equal_width(factors, 20), factors) if real.any() else factors
 
@@ -196,7 +200,11 @@ def _named(metrics: str | Sequence[str]) -> list[str]:
 
 
 def inapplicable(
-    codes: Any, factors: Any = None, log_variance: Any = None, groups: Sequence | None = None
+    codes: Any,
+    factors: Any = None,
+    log_variance: Any = None,
+    groups: Sequence | None = None,
+    draw: interventions.Draw | None = None,
 ) -> dict[str, str]:
     """The metrics these arrays do not allow, each with the reason."""
     reasons = {} if groups is not None else {"leakage": "is about groups of latents: give groups"}
@@ -207,6 +215,8 @@ def inapplicable(
         reasons |= dict.fromkeys(_needing("models"), "compares several trained models: give a list of codes")
     if factors is None:
         return reasons | dict.fromkeys([*_needing("factors"), *_needing("grid")], "needs factors")
+    if draw is not None:
+        return reasons
     try:
         interventions.factor_grid(*codes_and_labels(codes, factors, "this"), "this")
     except ValueError as error:
@@ -218,15 +228,19 @@ def _needing(what: str) -> list[str]:
     return [name for name, metric in METRICS.items() if metric.needs == what]
 
 
-def _score(name, codes, factors, log_variance, seed, protocol, groups, factor_groups, interval) -> Score:
+def _score(name, codes, factors, log_variance, seed, protocol, groups, factor_groups, interval, draw) -> Score:
     metric = METRICS[name]
+    grouped = metric.grouped and (groups is not None or factor_groups is not None)
     options: dict[str, Any] = {"seed": seed}
     if interval is not None:
         options["interval"] = interval
-    if protocol in metric.protocols:
+    if draw is not None and metric.needs == "grid":
+        options["draw"] = draw
+    # between groups there is one protocol, which is meant by giving them
+    if protocol in metric.protocols and not (grouped and BETWEEN_GROUPS in metric.protocols):
         options["protocol"] = protocol
     elif name == "dci" and protocol is None and find_spec("lightgbm"):
-        options["protocol"] = "dlib-2019-fast"
+        options["protocol"] = "dlib-2019-fast-ties"
     if metric.grouped and groups is not None:
         options["groups"] = groups
     if metric.grouped and metric.needs == "factors" and factor_groups is not None:

@@ -5,10 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from partita.metrics.inputs import check_protocol, codes_and_labels
+from partita.metrics.inputs import check_protocol, codes_and_labels, jointly_scaled
 from partita.metrics.score import Parts, Score, scored
 
-IRS_PROTOCOLS = ("dlib-2019", "ubisoft-2020")
+# Each with the quantile that its code takes by default.
+QUANTILES = {"dlib-2019": 0.99, "ubisoft-2020": 1.0}
+IRS_PROTOCOLS = tuple(QUANTILES)
 
 
 def irs(
@@ -17,7 +19,7 @@ def irs(
     *,
     protocol: str = "dlib-2019",
     seed: int = 0,
-    quantile: float = 0.99,
+    quantile: float | None = None,
     interval: float | None = None,
     resamples: int = 100,
 ) -> Score:
@@ -25,12 +27,14 @@ def irs(
 
     The deviation at a factor value v is the `quantile` of |z - E[z|v]| over the rows with that value; every latent
     takes its best factor and weighs by its largest deviation from its mean. Reads a data set as if its rows were
-    interventions, so it needs factors that vary independently. Both protocols agree at equal `quantile`.
+    interventions, so it needs factors that vary independently. Both protocols agree at equal `quantile`, which is
+    0.99 by default in "dlib-2019" and 1 in "ubisoft-2020".
     """
     check_protocol(protocol, IRS_PROTOCOLS, "irs")
+    quantile = QUANTILES[protocol] if quantile is None else quantile
     if not 0 < quantile <= 1:
         raise ValueError(f"quantile must be above 0 and at most 1, got {quantile}")
-    codes, labels = codes_and_labels(codes, factors, "irs")
+    codes, labels = codes_and_labels(codes, factors, "irs", scaled=jointly_scaled)
     return scored(
         partial(_irs, quantile=quantile),
         [codes, labels],

@@ -7,7 +7,14 @@ import numpy as np
 
 from partita.measures.arrays import as_pair
 from partita.metrics.histogram import top_two
-from partita.metrics.inputs import as_labels, check_protocol, training_rows
+from partita.metrics.inputs import (
+    as_labels,
+    check_protocol,
+    column_scaled,
+    in_own_units,
+    training_rows,
+    warn_of_untrained,
+)
 from partita.metrics.score import Parts, Score, scored, versions
 
 SAP_PROTOCOLS = ("dlib-2019", "ubisoft-2020")
@@ -34,12 +41,14 @@ def sap(
     check_protocol(protocol, SAP_PROTOCOLS, "sap")
     codes, values = as_pair(codes, factors)
     if continuous:
+        codes, values = column_scaled(codes), column_scaled(values)
         compute = partial(_correlation_sap, train_only=protocol == "dlib-2019")
         settings: dict[str, Any] = {"predictor": "squared correlation"}
     elif protocol == "ubisoft-2020":
         raise ValueError('sap with protocol="ubisoft-2020" is only defined here for continuous=True')
     else:
-        values = as_labels(values, "sap with continuous=False")
+        codes, values = in_own_units(codes, "sap by SVM"), as_labels(values, "sap with continuous=False")
+        warn_of_untrained(values)
         compute = _svm_sap
         settings = {"predictor": "LinearSVC(C=0.01, balanced)", **versions("scikit-learn")}
     return scored(

@@ -6,7 +6,6 @@ coordinates for latents, the largest group first.
 """
 
 import logging
-import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -46,10 +45,7 @@ def find_groups(replicas: Sequence[Replica], given: Groups | None) -> Passage:
     codes = [replica.codes(MOST_ROWS).z.cpu().numpy() for replica in replicas]
     rows, latents = codes[0].shape
     if rows < FEWEST_ROWS:
-        warnings.warn(
-            f'groups="auto" needs at least {FEWEST_ROWS} rows to find groups in, got {rows}: every latent stays alone',
-            stacklevel=2,
-        )
+        log.warning("%d rows are too few to find groups (%d are needed): each latent is one", rows, FEWEST_ROWS)
         return Passage([LatentMap.reordering(range(latents))] * len(codes), as_groups(None, latents))
     seen = [_discovered(z) for z in codes]
     sizes = Counter(_sizes(each.groups) for each in seen if each is not None)

@@ -6,7 +6,6 @@ latent k, which is the best diagonal posterior where decoder and likelihood are 
 
 import copy
 import logging
-import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -14,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from partita.data.switch import limits_are_no_news
 from partita.distributions import as_groups
 from partita.measures.autoencoder import mean_reconstruction, weight_norm
 from partita.recipes.program import Candidate, Phase, Program
@@ -125,16 +125,14 @@ def independent_coordinates(
 def unmixing(white: np.ndarray, seed: int, doubts: int = logging.WARNING) -> np.ndarray:
     """The rotation that makes white data (n, K) independent, by FastICA."""
     from sklearn.decomposition import FastICA
-    from sklearn.exceptions import ConvergenceWarning
 
     if white.shape[1] < 2:
         return np.eye(white.shape[1])
     settings: dict = {"whiten": False, "fun": "logcosh", "max_iter": 1000, "tol": 1e-6, "random_state": seed % 2**32}
     solver = FastICA(**settings)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", ConvergenceWarning)
+    with limits_are_no_news:
         solver.fit(white)
-    if any(issubclass(w.category, ConvergenceWarning) for w in caught):
+    if solver.n_iter_ == settings["max_iter"]:
         log.log(doubts, "FastICA did not converge in 1000 iterations: the data may be Gaussian in some directions")
     return solver.components_
 

@@ -19,7 +19,7 @@ from partita.reports.table import bands, metric_columns, result_columns
 from partita.reports.view import Block, look_at
 from partita.reports.words import metrics_caption, number, prose, results_caption, seed_words, truth_words, typeset
 from partita.studies import Store
-from partita.studies.source import described
+from partita.studies.source import described, same_data
 from partita.training.files import write_bytes
 
 SETTINGS_PICTURED = 6
@@ -55,6 +55,7 @@ def _content(store: Store, dataset: Dataset, settings: list[Setting]) -> dict[st
         alignment_block(dataset, pictured),
         information_block(dataset, pictured),
     ]
+    data = described(dataset)
     return {
         "folder": store.folder.resolve().name,
         "dataset": dataset,
@@ -66,7 +67,7 @@ def _content(store: Store, dataset: Dataset, settings: list[Setting]) -> dict[st
         "troubled": [record for record in records if record.status != "finished"],
         "unread": [record for record in records if record.unread],
         "unscored": [record for record in records if record.status == "finished" and record.scores is None],
-        "other_data": [record for record in records if dict(record.run.data) != described(dataset)],
+        "other_data": [record for record in records if not same_data(record.run.data, data)],
         "columns": columns,
         "metrics": metrics,
         "bands": bands(columns),

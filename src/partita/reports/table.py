@@ -93,6 +93,17 @@ RESULTS: tuple[Column, ...] = (
         "", lambda s: s["correlation"]["null"]["tc"]["mean"], 2, False,
     ),
     Column(
+        "TC_mean", DEPENDENCE,
+        "Total correlation of a Gaussian with the correlations of the posterior means. Blind to nonlinear dependence.",
+        "", lambda s: s["gaussian_tc"]["mean"], 2,
+    ),
+    Column(
+        "TC_sample", DEPENDENCE,
+        "The same of one draw from the posterior of each row, which is what training penalises: it can be near 0 while "
+        "the means are strongly correlated.",
+        "", lambda s: s["gaussian_tc"]["sample"], 2,
+    ),
+    Column(
         "recon. R²", FIT,
         "Share of the variance of the observations that decoding the posterior means explains.",
         "higher", lambda s: s["reconstruction_r2"],

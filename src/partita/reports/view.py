@@ -8,7 +8,7 @@ from partita.data import Dataset
 from partita.reports.study import Record
 from partita.reports.style import Picture
 from partita.studies import Store
-from partita.studies.evaluate import some_rows
+from partita.studies.rows import some_rows
 from partita.training import Model
 
 ROWS_DRAWN = 2000

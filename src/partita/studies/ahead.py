@@ -71,7 +71,7 @@ class Order:
         return Ensemble(
             recipes,
             range(len(recipes)),
-            torch.zeros(1, *house.shape, device=device).expand(self.size, *house.shape),
+            torch.zeros(1, *house.shape, device=device, dtype=torch.float32).expand(self.size, *house.shape),
             u=np.full((self.size, house.labels), 0.5) if house.labels else None,
             labelled=np.ones(self.size) if house.labels else None,
             batch_size=self.run["batch_size"],

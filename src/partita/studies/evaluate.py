@@ -1,6 +1,6 @@
 """What a trained run is worth: every number with its estimator, its sample size and its null."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -11,8 +11,12 @@ from torch import Tensor
 from partita.data import Dataset
 from partita.distributions import Groups, as_groups
 from partita.measures.aggregate import decompose
-from partita.measures.correlation import correlation, null_correlation
+from partita.measures.correlation import correlation, gaussian_tc, null_correlation
+from partita.measures.gaussian import DEAD_VARIANCE
 from partita.measures.regrouping import KERNEL_WIDTH, regroup
+from partita.metrics.registry import in_classes
+from partita.studies.population import Population
+from partita.studies.rows import some_rows
 from partita.studies.run import Run
 from partita.studies.scoring import agreement, scored
 from partita.studies.source import labels_of
@@ -21,6 +25,8 @@ from partita.training import Model
 from partita.training.labels import prepare_labels
 
 ROWS_SCORED = 10000
+ROWS_ENCODED = 50000  # to draw from with a factor held fixed: more than a thousand for each of 40 values
+ROWS_A_PASS = 1000
 ROWS_CORRELATED = 2000
 ROWS_JOINT = 1000  # every pair of them with a matrix of its own
 NULL_DRAWS = 5
@@ -43,15 +49,17 @@ def evaluate_run(
     scores: dict[str, Any] = {"run": run.id, "n": len(rows), **_reconstruction(model, x, dataset.x_scale)}
     grouping = "groups found in training" if run.program.finds_groups else "own groups"
     judged = partial(_judged, model.recipe.groups, grouping, dataset, rows, metrics, model.device)
-    scores |= judged(mean, log_variance)
+    scores |= judged(mean, log_variance, partial(_codes, model, dataset))
+    scores["gaussian_tc"] = _gaussian_tc(mean, _one_draw(model, x, mean, log_variance))
     if model.recipe.architecture.posterior != "diagonal":
         scores["correlation"] |= {"density": "product of the latents' own", "joint": _joint(model, x, scores)}
     if model.sees_labels:
         # An encoder that sees u can copy it: only codes from predicted labels compare with methods that never see any.
         y = labels_of(dataset)
         scale = prepare_labels(y, dataset.size, dataset.labelled).scale
-        told = model.posterior(x, scale.of(y, dataset.size)[rows])
-        scores["with_u"] = judged(*told)
+        u = scale.of(y, dataset.size)
+        told = model.posterior(x, u[rows])
+        scores["with_u"] = judged(*told, partial(_codes, model, dataset, u=u))
     store.save_scores(run, scores)
     return scores
 
@@ -78,6 +86,7 @@ def _judged(
     device: torch.device | str,
     mean: np.ndarray,
     log_variance: np.ndarray,
+    encode: Callable[[np.ndarray], np.ndarray],
 ) -> dict[str, Any]:
     """Alignment where the truth is known, correlation, and metrics where there are factors."""
     scores: dict[str, Any] = {"groups": [list(group) for group in groups]}
@@ -87,8 +96,40 @@ def _judged(
             groups, grouping = _grouped_afterwards(mean, log_variance, truth, truth_groups, scores, device)
         scores["alignment"] = _alignment(mean, truth, groups, truth_groups, grouping)
     scores["correlation"] = _correlation(mean, log_variance, groups, grouping, device)
-    factors = None if dataset.factors is None else dataset.factors[rows]
-    return scores | scored(mean, log_variance, factors, metrics, groups, dataset.truth_groups)
+    if dataset.factors is None:
+        return scores | scored(mean, log_variance, None, metrics, groups, None)
+    more = rows if len(rows) == dataset.size else some_rows(dataset.size, ROWS_ENCODED)
+    everyone = Population(in_classes(dataset.factors[more]), lambda: mean if more is rows else encode(more))
+    return scores | scored(mean, log_variance, dataset.factors[rows], metrics, groups, dataset.truth_groups, everyone)
+
+
+def _codes(model: Model, dataset: Dataset, rows: np.ndarray, u: np.ndarray | None = None) -> np.ndarray:
+    """Means of the posteriors of these rows, which may be more than fit into memory at once."""
+    parts = np.split(rows, range(ROWS_A_PASS, len(rows), ROWS_A_PASS))
+    return np.concatenate([model.posterior(dataset.x[part], None if u is None else u[part])[0] for part in parts])
+
+
+def _one_draw(model: Model, x: np.ndarray, mean: np.ndarray, log_variance: np.ndarray) -> np.ndarray:
+    """One draw of z from the posterior of each row."""
+    noise = np.random.default_rng(0).standard_normal(mean.shape)
+    if model.recipe.architecture.posterior == "diagonal":
+        return mean + np.exp(0.5 * log_variance) * noise
+    parts = [slice(start, start + ROWS_A_PASS) for start in range(0, len(x), ROWS_A_PASS)]
+    with torch.no_grad():
+        q = (model.encode(x[part]) for part in parts)
+        drawn = [each.sample(torch.as_tensor(noise[part]).to(each.mean)).cpu() for part, each in zip(parts, q)]
+    return torch.cat(drawn).numpy()
+
+
+def _gaussian_tc(mean: np.ndarray, z: np.ndarray) -> dict[str, Any]:
+    """TC_mean and TC_sample of RTC-VAE (Gaussian, from correlation matrices): the first can be large, or infinite
+    (None), while the second is near 0. Latents whose mean hardly varies are `dropped` from the first."""
+    dropped = int((mean.astype(np.float64).var(0) < DEAD_VARIANCE).sum())
+    found = {name: gaussian_tc(codes) if len(codes) > 1 else 0.0 for name, codes in (("mean", mean), ("sample", z))}
+    return {name: value if np.isfinite(value) else None for name, value in found.items()} | {
+        "n": len(mean),
+        "dropped": dropped,
+    }
 
 
 def _grouped_afterwards(
@@ -113,13 +154,6 @@ def group_sizes(latents: int, truth_groups: Sequence) -> tuple[int, ...]:
         return sizes
     count = min(len(sizes), latents)
     return tuple(latents // count + (g < latents % count) for g in range(count))
-
-
-def some_rows(size: int, most: int) -> np.ndarray:
-    """All rows, or `most` of them drawn without looking at anything."""
-    if size <= most:
-        return np.arange(size)
-    return np.sort(np.random.default_rng(0).choice(size, most, replace=False))
 
 
 def _reconstruction(model: Model, x: np.ndarray, x_scale: float) -> dict[str, float]:

@@ -8,6 +8,7 @@ from filelock import FileLock, Timeout
 
 from partita.data import Dataset
 from partita.studies.ahead import compile_ahead
+from partita.studies.earlier import as_filed
 from partita.studies.plan import ensembles
 from partita.studies.room import Room, data_on, say_peak
 from partita.studies.run import Run
@@ -40,6 +41,7 @@ def train(
     Of several `ranks` each trains its share of the runs, or of every batch its share of the rows (`studies.shares`);
     the first one alone answers for all. Raises Interrupted, with everything saved, when the process is asked to stop.
     """
+    runs = as_filed(runs, store)
     together = ranks if splits_rows(split, len(runs), ranks.size) else ALONE
     watched = watched_metrics(log_metrics, dataset) if log_metrics else NOTHING
     known = {run.id: run for run in runs}

@@ -41,7 +41,8 @@ def plan(
 
     `groups` goes to the methods that have groups; "auto" is refused by those that cannot find them.
     """
-    paper = PAPER_SETTINGS.get(dataset.name, {})
+    # a file may be called anything
+    paper = PAPER_SETTINGS.get(dataset.name, {}) if "path" not in dataset.description else {}
     if latents is None:
         latents = paper.get("latents") if groups is None or isinstance(groups, str) else _size_of(groups)
     if groups is None and latents == paper.get("latents"):

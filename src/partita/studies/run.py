@@ -9,6 +9,7 @@ from typing import Any
 from partita.data.nearest import nearest
 from partita.recipes import RECIPES, Program, Recipe, build
 from partita.recipes.equation import keywords
+from partita.studies.source import identity
 from partita.training.carry import carried_by
 
 
@@ -55,7 +56,7 @@ class Run:
 
     @property
     def id(self) -> str:
-        canonical = json.dumps(self.as_json(), sort_keys=True, allow_nan=False)
+        canonical = json.dumps({**self.as_json(), "data": identity(self.data)}, sort_keys=True, allow_nan=False)
         digest = hashlib.blake2b(canonical.encode(), digest_size=5).hexdigest()
         return f"{self.method}-seed{self.seed}-{digest}"
 

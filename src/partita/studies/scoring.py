@@ -8,6 +8,8 @@ import numpy as np
 
 from partita.distributions import Groups, as_groups
 from partita.metrics import METRICS, Score, evaluate, udr
+from partita.studies.population import Population
+from partita.studies.rows import rows_to_score
 
 
 def scored(
@@ -17,26 +19,33 @@ def scored(
     metrics: str | Sequence[str],
     groups: Groups,
     truth_groups: Sequence | None,
+    population: Population | None = None,
 ) -> dict[str, Any]:
     """`metrics` latent by latent; `group_metrics` between groups of latents and of factors, where a group has several.
 
-    Factors are grouped as the true latents where there are as many of them. "all" adds `structure`.
+    Rows are scored in random order. Factors are grouped as the true latents where there are as many of them. Scores
+    that hold a factor fixed draw from `population`, and are left out without one. "all" adds `structure`.
     """
     names = asked_for(metrics)
     if factors is None:
         names = [name for name in names if METRICS[name].needs not in ("factors", "grid")]
-    single = [name for name in names if name != "leakage"]
-    scores: dict[str, Any] = {}
-    if single:
-        found = evaluate(mean, factors, "all" if metrics == "all" else single, log_variance=log_variance)
-        scores["metrics"] = _plain(found)
+    held = [name for name in names if METRICS[name].needs == "grid"]
+    single = [name for name in names if name != "leakage" and name not in held]
+    structure = {"structure": _structure(mean, log_variance, factors, groups)} if metrics == "all" else {}
+    order = rows_to_score(len(mean))
+    mean, log_variance = mean[order], log_variance[order]
+    factors = None if factors is None else factors[order]
+    found = evaluate(mean, factors, single, log_variance=log_variance)
+    if held and population is not None:
+        found |= evaluate(None, population.factors, held, draw=population.draw)
+    scores: dict[str, Any] = (
+        {"metrics": _plain({name: found[name] for name in names if name in found})} if found else {}
+    )
     grouped = [name for name in names if METRICS[name].grouped and METRICS[name].needs == "factors"]
     if grouped and factors is not None and any(len(group) > 1 for group in groups):
         together = _factor_groups(factors.shape[1], truth_groups)
         scores["group_metrics"] = _plain(evaluate(mean, factors, grouped, groups=groups, factor_groups=together))
-    if metrics == "all":
-        scores["structure"] = _structure(mean, log_variance, factors, groups)
-    return scores
+    return scores | structure
 
 
 def asked_for(metrics: str | Sequence[str]) -> list[str]:

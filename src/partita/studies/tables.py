@@ -14,6 +14,8 @@ COLUMNS: dict[str, Callable[[Scores], float | None]] = {
     "PC null": lambda s: s["correlation"]["null"]["pc"]["mean"],
     "TC": lambda s: s["correlation"]["tc"],
     "TC null": lambda s: s["correlation"]["null"]["tc"]["mean"],
+    "TC_mean": lambda s: s.get("gaussian_tc", {}).get("mean"),
+    "TC_sample": lambda s: s.get("gaussian_tc", {}).get("sample"),
     "PC joint": lambda s: s["correlation"].get("joint", {}).get("pc"),
     "TC joint": lambda s: s["correlation"].get("joint", {}).get("tc"),
     "R2 regrouped": lambda s: s.get("alignment_regrouped", {}).get("r2"),
@@ -45,6 +47,8 @@ def summary_lines(results: Sequence[Scores]) -> list[str]:
         n, width = results[0]["correlation"]["n"], results[0]["correlation"]["fixed_width"]["width"]
         lines.append(f"PC and TC: exact aggregated posterior of {n} rows, in nats; the null permutes rows of groups.")
         lines.append(f"PC at width: standardised means under one kernel of width {width}, the same for every method.")
+        if "TC_sample" in shown:
+            lines.append("TC_mean, TC_sample: Gaussian, from the correlations of posterior means, of one draw a row.")
         if "PC joint" in shown:
             lines.append(
                 "PC, TC of correlated posteriors: the product of the latents' own densities; joint: their own."

@@ -1,4 +1,4 @@
-"""Scores cheap enough to log while training: on the same 2,000 rows every time, means of the posteriors as codes."""
+"""Scores cheap enough to log while training: of the same 2,000 rows every time, means of the posteriors as codes."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ import numpy as np
 
 from partita.data import Dataset
 from partita.distributions import Groups
-from partita.studies.evaluate import some_rows
+from partita.studies.rows import rows_to_score
 from partita.training import Ensemble
 from partita.training.fit import Watched
 from partita.training.latents import ROWS_LOOKED_AT, model_of
@@ -66,7 +66,7 @@ CHEAP: dict[str, tuple[Callable[[np.ndarray, Known, Groups], float], str | None]
 def watched_metrics(names: str | Sequence[str], dataset: Dataset) -> Watched:
     """What to look at, by name; "all" is what the data allow. Alignment is by the groups a model has at the time."""
     chosen = _chosen(names, dataset)
-    rows = some_rows(dataset.size, ROWS_LOOKED_AT)
+    rows = rows_to_score(dataset.size, ROWS_LOOKED_AT)
     x, known = np.asarray(dataset.x[rows]), _known(dataset, rows)
 
     def look(ensemble: Ensemble) -> np.ndarray:
@@ -85,7 +85,7 @@ def _known(dataset: Dataset, rows: np.ndarray) -> Known:
 
     factors = None if dataset.factors is None else np.asarray(dataset.factors[rows], np.float64)
     truth = None if dataset.truth is None else dataset.truth[rows]
-    return Known(factors, in_classes(factors), truth, dataset.truth_groups)
+    return Known(factors, None if factors is None else in_classes(factors), truth, dataset.truth_groups)
 
 
 def _chosen(names: str | Sequence[str], dataset: Dataset) -> list[str]:

@@ -37,10 +37,10 @@ class Carried:
         self._start: dict[str, Tensor] = {}
         self._strides: dict[str, Tensor] = {}
         for name, carry in self.declared.items():
-            start = torch.tensor(carry.start, device=device)
+            start = torch.tensor(carry.start, device=device, dtype=torch.float32)
             self._start[name] = start.unsqueeze(-1) if carry.rows else start
             shape = (models, len(start), size) if carry.rows else (models, len(start))
-            self.values[name] = torch.empty(shape, device=device)
+            self.values[name] = torch.empty(shape, device=device, dtype=torch.float32)
             if carry.rows:
                 self._strides[name] = torch.arange(rows_shown(carry, size, batch_size), device=device) * _stride(size)
         self.forget()

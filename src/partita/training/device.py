@@ -6,13 +6,17 @@ import shutil
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import TypeVar
 
 import torch
 
 from partita.data.fetch import cache_folder
+from partita.data.switch import Switch
 from partita.kernels.build import found_triton
 
 log = logging.getLogger("partita")
+
+Result = TypeVar("Result")
 
 # Compiling takes tens of seconds and then saves half of each step or more.
 STEPS_WORTH_COMPILING = 20000
@@ -49,9 +53,13 @@ def check_precision(precision: str, device: torch.device) -> None:
         raise ValueError(f"{torch.cuda.get_device_name(device)} has no bf16; use --precision float32")
 
 
-def reproducibly():
-    """A context in which convolutions of PyTorch add up in one order: a run that goes on ends as one never stopped."""
-    return torch.backends.cudnn.flags(enabled=True, deterministic=True)
+# A context in which convolutions of PyTorch add up in one order: a run that goes on ends as one never stopped.
+reproducibly = Switch(lambda: torch.backends.cudnn.flags(enabled=True, deterministic=True))
+
+
+def with_gradients(function: Callable[..., Result]) -> Callable[..., Result]:
+    """`function`, a generator too, with gradients to be had: also where the caller has switched them off."""
+    return torch.inference_mode(False)(torch.enable_grad()(function))
 
 
 def prepare_compiler() -> None:

@@ -62,8 +62,8 @@ class Draws:
     def _noise_block(self, block: int) -> Tensor:
         shape = (STEPS_A_NOISE_BLOCK, self.batch_size, self.columns)
         draws = [
-            torch.randn(shape, generator=_generator(self.device, seed, "noise", block), device=self.device)
-            for seed in self.seeds
+            torch.randn(shape, generator=generator, device=self.device, dtype=torch.float32)
+            for generator in (_generator(self.device, seed, "noise", block) for seed in self.seeds)
         ]
         return torch.stack(draws, 1)
 
@@ -78,5 +78,6 @@ class Draws:
     def _permutations(self, generator: torch.Generator) -> Tensor:
         """(epochs, N): orders of the data, or on a GPU the random keys to sort them by."""
         if self.device.type != "cpu":
-            return torch.rand((self.epochs_a_block, self.size), generator=generator, device=self.device)
+            shape = (self.epochs_a_block, self.size)
+            return torch.rand(shape, generator=generator, device=self.device, dtype=torch.float32)
         return torch.stack([torch.randperm(self.size, generator=generator) for _ in range(self.epochs_a_block)])

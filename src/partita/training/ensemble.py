@@ -1,7 +1,6 @@
 """E models of one structure, trained as one: every parameter is a leaf with a leading model axis."""
 
 import logging
-import warnings
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -11,6 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import vmap
 
+from partita.networks.building import built
 from partita.recipes import HoldOut, Player, Recipe
 from partita.recipes.hold_out import NOTHING
 from partita.training.capture import Captured
@@ -30,9 +30,7 @@ log = logging.getLogger("partita")
 
 def initial_parameters(recipe: Recipe, seed: int) -> dict[str, Tensor]:
     """One flat dict; the first segment of a name is the network. The same on every device."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed_of(seed, "initial"))
-        modules = {name: make() for name, make in recipe.networks.items()}
+    modules = built(recipe.networks, seed_of(seed, "initial"))
     return {f"{name}.{key}": p.detach() for name, module in modules.items() for key, p in module.named_parameters()}
 
 
@@ -87,7 +85,7 @@ class Ensemble:
         self.parameters = {
             name: torch.stack([own[name] for own in each]).to(device).requires_grad_() for name in each[0]
         }
-        self.modules: dict[str, nn.Module] = {name: make().to(device) for name, make in self.recipe.networks.items()}
+        self.modules: dict[str, nn.Module] = {n: each.to(device) for n, each in built(self.recipe.networks).items()}
         if ranks.size > 1 and self.recipe.players:
             check_spread(ranks, self.modules, batch_size)
         self.optimisers = [self._optimiser(player) for player in self.recipe.players]
@@ -96,7 +94,7 @@ class Ensemble:
         self.quantity_names = self._quantity_names()
         self.step = 0
         # Sum over the steps since the last reading: the log shows means over an interval, not single noisy batches.
-        self.total = torch.zeros(len(self.quantity_names), len(self.seeds), device=device)
+        self.total = torch.zeros(len(self.quantity_names), len(self.seeds), device=device, dtype=torch.float32)
         self._captured: dict[int, Captured] = {}
         self._recordable = True
         self._constants = None if any(moves(recipe) for recipe in self.recipes) else self._values(range(1))
@@ -140,7 +138,7 @@ class Ensemble:
         values = self.values(self.step, count)
         if isinstance(self.x, OnDisk):
             self.x.expect(self._numbers(index[..., self.ranks.rows(index.shape[-1])]))
-        with reproducibly():
+        with reproducibly:
             self._advance(index, noise, values, streamed)
         self.step += count
 
@@ -236,7 +234,7 @@ class Ensemble:
         )
         for p in owned:  # made now rather than at the first step, so that state() is complete from the start
             optimiser.state[p] = {
-                "step": torch.zeros((), device=self.device),
+                "step": torch.zeros((), device=self.device, dtype=torch.float32),
                 "exp_avg": torch.zeros_like(p),
                 "exp_avg_sq": torch.zeros_like(p),
             }
@@ -265,7 +263,7 @@ class Ensemble:
     def _quantity_names(self) -> list[str]:
         """The names that the losses return, found by a pass over two rows."""
         index = torch.zeros(len(self.seeds), 2, dtype=torch.long, device=self.device)
-        noise = torch.zeros(len(self.seeds), 2, self.draws.columns, device=self.device)
+        noise = torch.zeros(len(self.seeds), 2, self.draws.columns, device=self.device, dtype=torch.float32)
         with torch.no_grad():
             carry = self.carried.shown(index)
             arguments = (self.parameters, carry, self._observe(index), noise, self._values(range(1))[0])
@@ -274,7 +272,8 @@ class Ensemble:
 
     def _values(self, steps: range) -> Tensor:
         """In one transfer, which does not wait for the device."""
-        values = torch.tensor([[values_at(recipe, step) for recipe in self.recipes] for step in steps])
+        numbers = [[values_at(recipe, step) for recipe in self.recipes] for step in steps]
+        values = torch.tensor(numbers, dtype=torch.float32)
         if self.device.type == "cuda":
             values = values.pin_memory()
         return values.to(self.device, non_blocking=True)
@@ -287,6 +286,15 @@ def _readable(x: Any, device: torch.device) -> Tensor | OnDisk:
 
 
 def _on_device(x: np.ndarray | Tensor, device: torch.device) -> Tensor:
-    with warnings.catch_warnings():  # torch warns of read-only arrays; nobody here writes to the data
-        warnings.simplefilter("ignore", UserWarning)
-        return torch.as_tensor(x, device=device)
+    if isinstance(x, np.ndarray) and not x.flags.writeable:
+        x = np.asarray(_Unlocked(x))
+    return torch.as_tensor(x, device=device)
+
+
+class _Unlocked:
+    """The same numbers in the same place, for torch, which warns of arrays that are read-only. Nobody here writes to
+    the data; and switching a warning off is not for one thread alone."""
+
+    def __init__(self, x: np.ndarray):
+        self.x = x  # alive as long as its numbers are looked at
+        self.__array_interface__ = x.__array_interface__ | {"data": (x.ctypes.data, False)}

@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from partita.networks.building import built
 from partita.networks.normalise import BatchNorm
 from partita.recipes import Recipe
 from partita.recipes.recipe import value_at
@@ -35,7 +36,7 @@ def finished(
     recipe: Recipe, finish: Finish | None, parameters: Mapping[str, Tensor], rows: Mapping[str, Tensor], seed: int
 ) -> dict[str, Tensor]:
     """The parameters of one model after `finish`, with statistics for its batch normalisations."""
-    modules = {name: make().to(rows["x"].device) for name, make in recipe.networks.items()}
+    modules = {name: each.to(rows["x"].device) for name, each in built(recipe.networks).items()}
     for name, module in modules.items():
         own = {key.removeprefix(f"{name}."): p for key, p in parameters.items() if key.startswith(f"{name}.")}
         module.load_state_dict(own, strict=False)
@@ -54,8 +55,10 @@ def _normalise(recipe: Recipe, modules: Mapping[str, nn.Module], rows: Mapping[s
     rows = {name: values[:ROWS_NORMALISED] for name, values in rows.items()}
     x = rows["x"]
     generator = torch.Generator().manual_seed(seed_of(seed, "normalise"))
-    noise = {name: torch.randn(len(x), n, generator=generator).to(x) for name, n in recipe.noise.items()}
-    knobs = {name: torch.tensor(value_at(value, 0)).to(x) for name, value in recipe.knobs.items()}
+    noise = {
+        name: torch.randn(len(x), n, generator=generator, dtype=torch.float32).to(x) for name, n in recipe.noise.items()
+    }
+    knobs = {name: torch.tensor(value_at(value, 0), dtype=x.dtype).to(x) for name, value in recipe.knobs.items()}
     for layer in layers:
         layer.keeping = True
     trace = recipe.trace(modules, Batch(x, len(x), rows.get("u"), rows.get("labelled")), noise, knobs)

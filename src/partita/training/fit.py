@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from partita.training.checkpoint import Checkpoints
+from partita.training.device import with_gradients
 from partita.training.ensemble import Ensemble
 from partita.training.history import History
 from partita.training.interrupt import Interrupted
@@ -48,6 +49,7 @@ def fit(ensemble: Ensemble, steps: int, **settings) -> History:
     return to_the_end(fit_in_strides(ensemble, steps, **settings))
 
 
+@with_gradients
 def fit_in_strides(
     ensemble: Ensemble,
     steps: int,

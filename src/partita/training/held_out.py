@@ -32,13 +32,13 @@ class HeldOut:
         noise = [self._noise(seed) for seed in ensemble.seeds]
         self.noise = torch.stack(noise).to(device)
         ends = [values_at(recipe, float("inf")) for recipe in ensemble.recipes]
-        self.values = torch.tensor(ends, device=device)
+        self.values = torch.tensor(ends, device=device, dtype=torch.float32)
         self._look = vmap(
             partial(objective, ensemble.recipe, 0, ensemble.modules, ensemble.size), in_dims=(0, 0, None, 0, 0)
         )
         with torch.no_grad():
             self.names = [f"held_out_{name}" for name in self._quantities()[1]]
-        self.best_loss = torch.full((models,), torch.inf, device=device)
+        self.best_loss = torch.full((models,), torch.inf, device=device, dtype=torch.float32)
         self.best_step, self.stale, self.stopped_at = (
             torch.zeros(models, dtype=torch.long, device=device) for _ in range(3)
         )
@@ -101,4 +101,4 @@ class HeldOut:
 
     def _noise(self, seed: int) -> Tensor:
         generator = torch.Generator().manual_seed(seed_of(seed, "held out"))
-        return torch.randn(len(self.rows["x"]), self.ensemble.draws.columns, generator=generator)
+        return torch.randn(len(self.rows["x"]), self.ensemble.draws.columns, generator=generator, dtype=torch.float32)

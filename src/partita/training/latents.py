@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from partita.networks.building import built
 from partita.recipes import LatentMap, Passage, Recipe
 from partita.recipes.program import Codes
 from partita.training.ensemble import Ensemble
@@ -97,4 +98,5 @@ def _first_layer(recipe: Recipe) -> tuple[str, ...]:
 
 def _body(recipe: Recipe, network: str) -> list[str]:
     """Parameters of the layers between an observation and its code, in order."""
-    return [name for name, _ in recipe.networks[network]().named_parameters() if name.startswith("body")]
+    module = built({network: recipe.networks[network]})[network]
+    return [name for name, _ in module.named_parameters() if name.startswith("body")]

@@ -8,6 +8,7 @@ from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.autograd.graph import saved_tensors_hooks
 
+from partita.networks.building import built
 from partita.recipes import Recipe
 from partita.training.carry import carried_by, rows_shown
 from partita.training.draws import POINTS_A_SHUFFLE_BLOCK, STEPS_A_NOISE_BLOCK
@@ -29,10 +30,10 @@ def bytes_a_model(recipe: Recipe, size: int, batch_size: int, device: torch.devi
         return 0
     columns = sum(recipe.noise.values())
     with FakeTensorMode(), device:
-        modules = {name: make() for name, make in recipe.networks.items()}
+        modules = built(recipe.networks)
         parameters = {f"{name}.{key}": p for name, module in modules.items() for key, p in module.named_parameters()}
         rows, carry = _rows(recipe, batch_size), _carry(recipe, batch_size, size)
-        noise, values = torch.empty(batch_size, columns), torch.tensor(values_at(recipe, 0))
+        noise, values = _floats(batch_size, columns), torch.tensor(values_at(recipe, 0), dtype=torch.float32)
         kept = [
             _kept(lambda turn=turn: objective(recipe, turn, modules, size, parameters, carry, rows, noise, values))
             for turn in range(len(recipe.players))
@@ -68,12 +69,16 @@ def in_words(count: float) -> str:
     return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"
 
 
+def _floats(*shape: int) -> Tensor:
+    return torch.empty(shape, dtype=torch.float32)
+
+
 def _rows(recipe: Recipe, batch_size: int) -> dict[str, Tensor]:
     house = recipe.architecture
-    rows = {"x": torch.empty(batch_size, *house.shape)}
+    rows = {"x": _floats(batch_size, *house.shape)}
     if house.labels:
-        rows |= {"u": torch.empty(batch_size, house.labels)}
-        rows |= {"labelled": torch.empty(batch_size)}
+        rows |= {"u": _floats(batch_size, house.labels)}
+        rows |= {"labelled": _floats(batch_size)}
     return rows
 
 
@@ -82,7 +87,7 @@ def _carry(recipe: Recipe, batch_size: int, size: int) -> dict[str, Tensor]:
         name: (len(carry.start), rows_shown(carry, size, batch_size)) if carry.rows else (len(carry.start),)
         for name, carry in carried_by(recipe).items()
     }
-    return {name: torch.empty(shape) for name, shape in shapes.items()}
+    return {name: _floats(*shape) for name, shape in shapes.items()}
 
 
 def _kept(compute) -> int:

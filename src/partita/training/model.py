@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from partita.distributions import Posterior
+from partita.networks.building import built
 from partita.recipes import Ramp, Recipe
 from partita.trace import Batch, Dream, WakeWithLabels
 
@@ -29,7 +30,7 @@ class Model:
 
     @cached_property
     def networks(self) -> dict[str, nn.Module]:
-        modules = {name: make() for name, make in self.recipe.networks.items()}
+        modules = built(self.recipe.networks)
         for name, module in modules.items():
             own = {k.removeprefix(f"{name}."): v for k, v in self.parameters.items() if k.startswith(f"{name}.")}
             module.load_state_dict(own, strict=True)

@@ -12,6 +12,7 @@ from partita.distributions import Groups
 from partita.recipes import Candidate, Passage, Program, Recipe, Replica
 from partita.recipes.program import Between, Codes
 from partita.training.checkpoint import Checkpoints
+from partita.training.device import with_gradients
 from partita.training.draws import seed_of
 from partita.training.ensemble import Ensemble
 from partita.training.fit import fit_in_strides
@@ -60,6 +61,7 @@ def train_models(
     return to_the_end(train_in_strides(programs, seeds, make, steps, **settings))
 
 
+@with_gradients
 def train_in_strides(
     programs: Sequence[Program],
     seeds: Sequence[int],

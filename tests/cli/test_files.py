@@ -1,0 +1,84 @@
+"""A person's own files by the command: where they are, in which units, and which flag was meant."""
+
+import shutil
+import sys
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from partita.cli.main import _explained, app
+
+TRAIN = ["train", "vae", "--network", "linear", "--latents", "2", "--steps", "10", "--out", "study"]
+
+
+def refused(ended, *words):
+    assert ended.returncode == 2, ended.stderr
+    assert ended.stderr.count("\n") == 1, ended.stderr
+    for word in words:
+        assert word in ended.stderr, ended.stderr
+
+
+def test_a_study_on_a_file_goes_on_by_any_path_and_is_measured_from_any_folder(partita, tmp_path):
+    np.save(tmp_path / "rows.npy", np.random.default_rng(0).normal(size=(60, 4)))
+    assert partita(*TRAIN, "--data", "rows.npy").returncode == 0
+    assert partita(*TRAIN, "--data", str(tmp_path / "rows.npy")).returncode == 0
+    assert len(list((tmp_path / "study/runs").iterdir())) == 1
+    (tmp_path / "elsewhere").mkdir()
+    ended = partita("evaluate", "../study", cwd=tmp_path / "elsewhere")
+    assert ended.returncode == 0, ended.stderr
+    (tmp_path / "rows.npy").rename(tmp_path / "elsewhere/rows.npy")
+    shutil.rmtree(tmp_path / "study/ensembles", ignore_errors=True)
+    refused(partita("evaluate", "study"), "rows.npy", "content", "PARTITA_DATA")
+
+
+def test_units_are_said_when_data_are_loaded(partita, tmp_path):
+    np.savez(tmp_path / "movie.npz", frames=np.random.default_rng(0).normal(100, 50, (30, 8, 9)).astype(np.int16))
+    words = ["--data", "movie.npz", "--samples", "pixels", "--steps", "1"]
+    assert "partita: note: features of movie have standard deviations" in partita(*TRAIN, *words).stderr
+    looked = partita("data", "movie.npz", "--samples", "pixels")
+    assert "note: features of movie" in looked.stderr
+    assert looked.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (["train", "vae", "--data", "groups", "--step", "3"], "--step (did you mean --steps?)"),
+        (["train", "vae", "--data", "groups", "--batch-siz=3"], "--batch-siz (did you mean --batch-size?)"),
+        (["train", "beta_vae", "--data", "groups", "--betta", "3"], "--betta (did you mean --beta?)"),
+        (["train", "vae", "--dat", "groups"], "is --data what you meant by --dat?"),
+        (["demo", "--step", "3"], "--step (did you mean --steps?)"),
+        (["evaluate", "x", "--metric", "mig"], "--metric (did you mean --metrics?)"),
+        (["data", "--jso"], "--jso (did you mean --json?)"),
+    ],
+)
+def test_flags_are_suggested(monkeypatch, words, meant):
+    monkeypatch.setattr(sys, "argv", ["partita", *words])
+    with pytest.raises(Exception) as caught:
+        app(standalone_mode=False)
+    said, status = _explained(caught.value)
+    assert meant in said
+    assert status == 2
+
+
+def test_folders_of_images_keep_their_size(partita, tmp_path):
+    (tmp_path / "pictures").mkdir()
+    Image.effect_noise((28, 28), 60).save(tmp_path / "pictures/a.png")
+    assert "1 rows of 1 x 28 x 28" in partita("data", "pictures").stdout
+    Image.effect_noise((20, 28), 60).save(tmp_path / "pictures/b.png")
+    refused(partita("data", "pictures"), "pictures: images of different sizes", "size=64")
+    assert "2 rows of 1 x 16 x 24" in partita("data", "pictures:size=[16,24]").stdout
+
+
+def test_a_table_of_very_many_columns_is_refused_in_few_words(partita, tmp_path):
+    (tmp_path / "wide.csv").write_text(",".join(f"column{k}" for k in range(100_000)) + "\n" + "1," * 99_999 + "x\n")
+    for words in (
+        ["data", "wide.csv:labels=columm"],
+        ["data", "wide.csv"],
+        ["data", "wide.csv:columns=columm1,columm2"],
+    ):
+        ended = partita(*words)
+        refused(ended, "wide.csv")
+        assert len(ended.stderr) < 500
+    refused(partita("data", "wide.csv:labels=columm"), "column0, column1", "... and 99,990 more")
