@@ -176,7 +176,7 @@ def _joint(model: Model, x: np.ndarray, scores: dict[str, Any]) -> dict[str, Any
         noise = np.random.default_rng(0).standard_normal(tuple(q.mean.shape))
         z = q.sample(torch.as_tensor(noise, dtype=q.mean.dtype, device=q.mean.device))
         groups = [tuple(group) for group in scores["correlation"]["groups"]]
-        found = decompose(q, z, groups, by="naive", size=len(rows), form="dense")
+        found = decompose(q, z, groups, by="naive", size=len(rows))
     return {name: float(found[name]) for name in ("mi", "tc", "pc", "within_tc", "dim_kl")} | {"n": len(rows)}
 
 
