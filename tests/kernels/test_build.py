@@ -192,7 +192,8 @@ def test_a_file_is_on_the_disk_before_it_has_its_name(folder, monkeypatch):
 TRAINING = """
 import sys
 from partita.cli.main import main
-sys.argv = ["partita", "train", "beta_tcvae", "--data", "groups:size=60", "--steps", "2", "--device", "cpu", "--out", sys.argv[1]]
+asked = "partita train beta_tcvae --data groups:size=60 --steps 2 --device cpu --out"
+sys.argv = [*asked.split(), sys.argv[1]]
 main()
 """
 

@@ -158,8 +158,8 @@ _told: set[str] = set()
 def _tell_once(reason: str) -> None:
     if not _told:
         log.warning(
-            "no compiled kernels here (%s), PyTorch does their work: slower, and the last digits of a run are not those "
-            "of a machine with a C compiler; install one (cc, gcc or clang) or name it by CC",
+            "no compiled kernels here (%s), PyTorch does their work: slower, and the last digits of a run are not "
+            "those of a machine with a C compiler; install one (cc, gcc or clang) or name it by CC",
             reason,
         )
     _told.add(reason)
