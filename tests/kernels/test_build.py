@@ -159,9 +159,17 @@ def test_a_folder_of_another_user_is_left_alone_and_the_kernel_had_all_the_same(
 
 
 def test_another_version_of_the_compiler_makes_a_file_of_its_own(folder, monkeypatch):
-    monkeypatch.setattr(build, "_version", lambda compiler: "another")
+    monkeypatch.setattr(build, "_version", lambda *compiler: "another")
     assert build.library.__wrapped__("batch") is not None
     assert len(list(folder.glob("batch-*.so"))) == 2
+
+
+def test_without_a_folder_to_keep_it_in_the_kernel_is_had_all_the_same(tmp_path, monkeypatch, caplog):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    monkeypatch.delenv("CC", raising=False)
+    assert build.library.__wrapped__("batch") is not None
+    assert "every process compiles its own" in caplog.text
 
 
 def test_builders_at_once_leave_one_whole_file(folder):

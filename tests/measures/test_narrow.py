@@ -9,6 +9,7 @@ import torch
 from torch.func import grad_and_value, vmap
 
 from partita.distributions import DiagonalNormal, EquicorrelatedNormal, FullNormal
+from partita.kernels import log_mixture
 from partita.kernels.batch import available
 from partita.measures import WEIGHTS, aggregate, correlation, decompose, log_weights, null_correlation
 from partita.measures.aggregate import aggregate_with_bank
@@ -170,6 +171,23 @@ def test_a_bank_is_the_sum_in_float64(device, width, spread):
         weights = np.full((BATCH, BATCH), -math.log(BATCH))
         wanted = by_brute_force("diagonal", [mean, log_variance, torch.zeros(1)], both, weights)[:half]
         assert np.abs(found.detach().cpu().numpy() - wanted).max() < 1e-4
+
+
+@pytest.mark.parametrize("path", ["torch", pytest.param("cuda", marks=on_gpu)])
+@pytest.mark.parametrize("kind", [torch.float32, torch.float64])
+@pytest.mark.parametrize("width", [*WIDTHS, None])
+def test_the_exact_mixture_is_the_sum_in_float64(device, kind, width):
+    """On a GPU, float32 is Triton's; float64 is torch's everywhere."""
+    mean, log_variance, _, noise = (t.to(device) for t in parameters(width))
+    leaves = [mean.requires_grad_(), log_variance.requires_grad_()]
+    z = DiagonalNormal(*leaves).sample(noise)
+    own = torch.arange(BATCH, device=device)
+    found = log_mixture(z, *leaves, BLOCKS, own=own, dtype=kind, form="dense")
+    weights = np.full((BATCH, BATCH), -math.log(BATCH))
+    wanted = by_brute_force("diagonal", [*leaves, torch.zeros(1)], z, weights)
+    assert np.abs(found.detach().cpu().numpy() - wanted).max() < 1e-4
+    gradients = torch.autograd.grad(found.sum(), leaves)
+    assert all(torch.isfinite(gradient).all() for gradient in gradients)
 
 
 @pytest.mark.slow

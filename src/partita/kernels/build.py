@@ -46,14 +46,15 @@ def library(name: str) -> ctypes.CDLL | None:
     """kernels/{name}.c as a loaded library; None where it cannot be had, said once, and torch does the work instead."""
     try:
         source = files("partita.kernels").joinpath(f"{name}.c").read_text()
-        command = [*shlex.split(os.environ.get("CC", "cc")), *FLAGS.split()]
-        key = _digest("\0".join([source, *command, _version(command[0]), _machine()]).encode())
+        compiler = shlex.split(os.environ.get("CC", "cc"))
+        command = [*compiler, *FLAGS.split()]
+        key = _digest("\0".join([source, *command, _version(*compiler), _machine()]).encode())
         try:
             folder = _own_folder()
             kept = _kept(folder, f"{name}-{key}")
             return ctypes.CDLL(str(kept or _keep(folder, f"{name}-{key}", _compiled(command, source))))
-        except PermissionError as error:  # also a folder that is somebody else's: compiled again by every process, then
-            log.info("compiled kernels are not kept: %s", error)
+        except OSError as error:  # a folder that is somebody else's, a disk that is full or only to be read
+            log.warning("compiled kernels are not kept, every process compiles its own: %s", error)
             with tempfile.TemporaryDirectory() as private:
                 return ctypes.CDLL(str(_keep(Path(private), name, _compiled(command, source))))
     except (ImportError, OSError, ValueError, subprocess.SubprocessError) as error:
@@ -137,9 +138,9 @@ def _digest(content: bytes) -> str:
 
 
 @cache
-def _version(compiler: str) -> str:
+def _version(*compiler: str) -> str:
     """What the compiler calls itself: another one may round in other places."""
-    asked = subprocess.run([compiler, "--version"], check=True, capture_output=True, text=True, timeout=30)
+    asked = subprocess.run([*compiler, "--version"], check=True, capture_output=True, text=True, timeout=30)
     return asked.stdout
 
 

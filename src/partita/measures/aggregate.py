@@ -89,7 +89,7 @@ def decompose(
     }
 
 
-def _log_sums(q: Posterior, z: Tensor, blocks: Sequence[Block], weights: Tensor) -> Sequence[Tensor]:
+def _log_sums(q: Posterior, z: Tensor, blocks: Sequence[Block], weights: Tensor) -> tuple[Tensor, ...]:
     """logsumexp_j [log w_ij + log q(z_{i,S} | n_j)], (M,) for each block: of diagonal posteriors in one pass of C where
     there is a kernel, else by plain torch. Both take differences, so neither cancels, and both agree to rounding."""
     if q.marginals is q and available(z):
