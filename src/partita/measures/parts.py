@@ -39,7 +39,7 @@ class Parts:
             "within_tc": self.groups + singles,
         }
         wanted = tuple(dict.fromkeys(block for name in self.quantities for block in blocks[name]))
-        q = trace.q if self.density == "exact" else trace.q.marginals
+        q = (trace.q if self.density == "exact" else trace.q.marginals).resolved
         if self.by == "bank":
             assert trace.batch.bank is not None
             logs = aggregate_with_bank(q.marginals, trace.z, wanted, trace.batch.bank, size=trace.batch.size)

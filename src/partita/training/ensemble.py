@@ -235,7 +235,7 @@ class Ensemble:
 
         def encode(parameters: dict[str, Tensor], x: Tensor) -> Tensor:
             networks, own = taken_on(bound(self.modules, parameters), x, self.ranks)
-            q = self.recipe.trace.encode(networks, own, None)
+            q = self.recipe.trace.encode(networks, own, None).resolved
             return torch.cat([q.mean, q.log_variance], -1)
 
         with torch.no_grad():
