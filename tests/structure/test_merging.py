@@ -51,7 +51,7 @@ def test_two_rounds_of_draws_keep_the_level(shape):
     p_values = np.array(
         [
             Splitter(rows, rows, rng, 0.01, 0.02, lambda y, members: rng.gamma(shape)).test(members, members, 6).p_value
-            for _ in range(8000)
+            for _ in range(5000)
         ]
     )
     assert kstest(p_values, "uniform").statistic < 0.03

@@ -16,8 +16,8 @@ Members = tuple[Group, ...]
 # KL(p(y) || prod_m p(y_m)) in nats between members, from rows (n, K) of coordinates, or (n, K, 3) of posteriors.
 Information = Callable[[np.ndarray, Members], float]
 TRIED = 4  # how many of the most dependent candidates are tested before a round gives up
-FIRST, MORE = 12, 88  # permutations of every test, and of one that the first leave open
-OPEN = (1e-7, 0.05)
+FIRST, MORE = 12, 48  # permutations of every test, and of one that the first leave open
+OPEN = (1e-5, 0.05)
 
 
 @dataclass(frozen=True)
