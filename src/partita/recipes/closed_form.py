@@ -121,18 +121,32 @@ def independent_coordinates(
     return centre, whiten @ rotation
 
 
-def unmixing(white: np.ndarray, seed: int, doubts: int = logging.WARNING) -> np.ndarray:
-    """The rotation that makes white data (n, K) independent, by FastICA."""
+def unmixing(
+    white: np.ndarray,
+    seed: int,
+    doubts: int = logging.WARNING,
+    *,
+    contrast: str = "logcosh",
+    iterations: int = 1000,
+    tolerance: float = 1e-6,
+) -> np.ndarray:
+    """The rotation R that makes white data (n, K) independent, (white @ R.T), by FastICA.
+
+    Not whitened again: FastICA's own whitening multiplies each axis by the sign of its first entry, and where that is
+    exactly 0 the axis is erased.
+    """
     from sklearn.decomposition import FastICA
 
     if white.shape[1] < 2:
         return np.eye(white.shape[1])
-    settings: dict = {"whiten": False, "fun": "logcosh", "max_iter": 1000, "tol": 1e-6, "random_state": seed % 2**32}
-    solver = FastICA(**settings)
+    settings: dict = {"whiten": False, "fun": contrast, "max_iter": iterations, "tol": tolerance}
+    solver = FastICA(**settings, random_state=seed % 2**32)
     with limits_are_no_news:
         solver.fit(white)
-    if solver.n_iter_ == settings["max_iter"]:
-        log.log(doubts, "FastICA did not converge in 1000 iterations: the data may be Gaussian in some directions")
+    if solver.n_iter_ == iterations:
+        log.log(
+            doubts, f"FastICA did not converge in {iterations} iterations: the data may be Gaussian in some directions"
+        )
     return solver.components_
 
 
