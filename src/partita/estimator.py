@@ -17,9 +17,9 @@ from partita.recipes.equation import keywords
 from partita.training import Ensemble, History, Model
 from partita.training.defaults import choose_likelihood, choose_network
 from partita.training.device import choose_device
-from partita.training.files import read_tensors, write_tensors
 from partita.training.labels import LabelScale, required_labels
 from partita.training.search import train_models
+from partita.training.tensors import read_tensors, write_tensors
 
 LOG_POINTS = 100
 RESTARTS = 8

@@ -5,7 +5,8 @@ import torch
 
 from partita.recipes import RECIPES
 from partita.training import Checkpoints, Ensemble, History, Interrupted, fit
-from partita.training.files import read_tensors, write_bytes, write_tensors
+from partita.training.files import write_bytes
+from partita.training.tensors import read_tensors, write_tensors
 
 CPU = torch.device("cpu")
 
