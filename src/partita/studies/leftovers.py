@@ -11,9 +11,7 @@ from partita.training.files import abandoned, remove, remove_folder
 def leftovers(store: Store) -> list[Path]:
     """Temporary files that nobody writes any more, folders in which nothing is, checkpoints of runs that have ended."""
     found = [path for path in _files(store) if abandoned(path)]
-    found += [folder for folder in store.folder.glob("runs/*") if folder.is_dir() and not any(folder.iterdir())]
-    found += [folder for folder in store.folder.glob("ensembles/*") if folder.is_dir() and _is_over(store, folder)]
-    return sorted(found)
+    return sorted(found + _empty(store) + _over(store))
 
 
 def collect(store: Store) -> None:
@@ -21,16 +19,23 @@ def collect(store: Store) -> None:
     for path in _files(store):
         if abandoned(path):
             remove(path)
-    for folder in store.folder.glob("ensembles/*"):
-        if folder.is_dir() and _is_over(store, folder):
-            Checkpoints(folder, ()).clear()
-    for folder in store.folder.glob("runs/*"):
-        remove_folder(folder)  # where it is empty
+    for folder in _over(store):
+        Checkpoints(folder, ()).clear()
+    for folder in _empty(store):
+        remove_folder(folder)
 
 
 def _files(store: Store) -> list[Path]:
     folders = [store.folder, *store.folder.glob("runs/*"), *store.folder.glob("ensembles/**/")]
     return [path for folder in folders if folder.is_dir() for path in folder.glob(".*") if path.is_file()]
+
+
+def _empty(store: Store) -> list[Path]:
+    return [folder for folder in store.folder.glob("runs/*") if folder.is_dir() and not any(folder.iterdir())]
+
+
+def _over(store: Store) -> list[Path]:
+    return [folder for folder in store.folder.glob("ensembles/*") if folder.is_dir() and _is_over(store, folder)]
 
 
 def _is_over(store: Store, folder: Path) -> bool:

@@ -83,8 +83,7 @@ class Store:
     def begin(self, run: Run, history: History, position: int) -> None:
         """Writes what the run is, and its log as far as the checkpoint knows it."""
         self.describe(run)
-        rows = [_row(history, position, point) for point in range(len(history.steps))]
-        write_bytes(self.folder_of(run) / "history.jsonl", "".join(rows).encode())
+        self._write_history(run, history, position, synced=False)
 
     def describe(self, run: Run) -> bool:
         """Writes what the run is, and whether that was necessary."""
@@ -97,6 +96,11 @@ class Store:
         write_json(path, run.as_json())
         return True
 
+    def _write_history(self, run: Run, history: History, position: int, *, synced: bool) -> str:
+        content = "".join(_row(history, position, point) for point in range(len(history.steps))).encode()
+        write_bytes(self.folder_of(run) / "history.jsonl", content, synced=synced)
+        return digest_of(content)
+
     def log(self, run: Run, history: History, position: int) -> None:
         append_line(self.folder_of(run) / "history.jsonl", _row(history, position, len(history.steps) - 1))
 
@@ -105,16 +109,19 @@ class Store:
         run: Run,
         parameters: dict[str, torch.Tensor],
         step: int,
-        diverged: int | None,
+        history: History,
+        position: int,
         found: Found | None = None,
     ) -> None:
-        """Writes the weights and how the run ended; where it found its groups, those with both, and the evidence."""
+        """Writes the log, the weights and, last, how the run ended; where it found its groups, those with both, and
+        the evidence."""
+        diverged = history.diverged(position)
+        log = self._write_history(run, history, position, synced=True)
         groups = {} if found is None else {"groups": [list(group) for group in found.groups]}
         about = {"run": run.id, "step": step, **groups}
         write_tensors(self.folder_of(run) / "weights.safetensors", "weights", parameters, about)
         status = "finished" if diverged is None else "diverged"
         merges = {} if found is None else {"merges": list(found.merges)}
-        log = digest_of((self.folder_of(run) / "history.jsonl").read_bytes())
         ending = {"status": status, "step": step, "diverged_at": diverged, **groups, **merges, "history": log}
         write_json(self.folder_of(run) / "result.json", ending, sealed=True)
 

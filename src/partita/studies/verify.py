@@ -54,7 +54,8 @@ def survey(store: Store) -> Survey:
             getattr(found, status).append(run)
     for path in sorted(store.folder.glob("ensembles/**/*.safetensors")):
         if path.name in NAMES:
-            found.checkpoints.extend(_trouble(f"ensembles/{_ensemble(store, path)}", path, read_checkpoint))
+            whose = path.relative_to(store.folder).parent
+            found.checkpoints.extend(_damage(str(whose), path, lambda path=path: read_checkpoint(path)))
     for runs in (found.finished, found.diverged, found.unfinished):
         runs.sort(key=lambda run: (run.setting, run.seed))
     return found
@@ -101,18 +102,12 @@ def _check_history(store: Store, run: Run) -> None:
 
 
 def _of(store: Store, run: Run, name: str, read: Callable[[Run], object]) -> list[Damage]:
-    return _trouble(run.id, store.folder_of(run) / name, lambda _: read(run))
+    return _damage(run.id, store.folder_of(run) / name, lambda: read(run))
 
 
-def _trouble(owner: str, path: Path, read: Callable[[Path], object]) -> list[Damage]:
+def _damage(owner: str, path: Path, read: Callable[[], object]) -> list[Damage]:
     try:
-        read(path)
+        read()
     except (ValueError, OSError) as error:
-        return [] if isinstance(error, FileNotFoundError) and path.parent.parent.name == "ensembles" else [
-            Damage(owner, path, str(error))
-        ]
+        return [Damage(owner, path, str(error))]
     return []
-
-
-def _ensemble(store: Store, path: Path) -> str:
-    return path.relative_to(store.folder / "ensembles").parts[0]

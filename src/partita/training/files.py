@@ -26,19 +26,23 @@ TEMPORARY_OF_0_1 = re.compile(r"\.[\w.]+\.(jsonl?|safetensors|html)\.[a-z0-9_]{8
 SECONDS_LEFT_ALONE = 24 * 3600.0
 
 
-def write_bytes(path: Path, content: bytes | bytearray) -> None:
-    """Replaces `path` at once: a reader, or a crash, sees the old content or the new, never a part."""
+def write_bytes(path: Path, content: bytes | bytearray, *, synced: bool = True) -> None:
+    """Replaces `path` at once: a reader, or a crash, sees the old content or the new, never a part.
+
+    What is written again before anybody relies on it need not be `synced`: a power cut may take it.
+    """
     make_folder(path.parent)
     temporary = path.with_name(f".partita-{_machine()}-{os.getpid()}-{threading.get_ident()}.part")
     with _naming(path):
         try:
-            _write_whole(temporary, content)
+            _write_whole(temporary, content, synced)
             os.replace(temporary, path)
         except BaseException:
             with suppress(OSError):
                 os.unlink(temporary)
             raise
-        _sync_folder(path.parent)
+        if synced:
+            _sync_folder(path.parent)
 
 
 def append_line(path: Path, line: str) -> None:
@@ -143,11 +147,12 @@ def _naming(path: Path) -> Iterator[None]:
         raise type(error)(error.errno, error.strerror, str(path)) from None
 
 
-def _write_whole(path: Path, content: bytes | bytearray) -> None:
+def _write_whole(path: Path, content: bytes | bytearray, synced: bool) -> None:
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)  # less what the umask takes
     try:
         _write_all(handle, content)
-        os.fsync(handle)
+        if synced:
+            os.fsync(handle)
     finally:
         os.close(handle)
 
