@@ -70,7 +70,7 @@ def in_a_child(work: Callable[[], object]) -> tuple[int, object]:
         os.close(receive)
         status = 1
         try:
-            sys.stderr = open(os.devnull, "w")
+            sys.stderr = open(os.devnull, "w")  # noqa: SIM115  for as long as the process lasts
             said, status = work(), 0
         except BaseException:
             said = traceback.format_exc()

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from partita.cli.values import complain
+
 
 def train(
     context: typer.Context,
@@ -39,7 +41,8 @@ def train(
 ) -> None:
     """Train METHOD on data. Any keyword of the method is an option too: --beta 1,2,4 trains one run a value.
 
-    Several values or seeds make the cross product, trained together where structure allows.
+    Several values or seeds make the cross product, trained together where structure allows. Exit status 1 when a run
+    diverged.
     """
     from partita.cli.progress import progress
     from partita.cli.values import parse_data, parse_groups, parse_options, parse_seeds, with_labels
@@ -90,6 +93,5 @@ def train(
         return
     print(f"{len(runs) - len(diverged)} of {len(runs)} runs are in {out}; next: partita evaluate {out}")
     if diverged:
-        raise ValueError(
-            f"{len(diverged)} runs diverged: {', '.join(run.id for run in diverged)}; try a smaller step size"
-        )
+        complain(f"{len(diverged)} runs diverged: {', '.join(run.id for run in diverged)}; try a smaller step size")
+        raise typer.Exit(1)

@@ -9,7 +9,7 @@ import numpy as np
 
 from partita.data.arrays import described, from_array
 from partita.data.dataset import Dataset
-from partita.data.nearest import nearest
+from partita.data.nearest import nearest, some_of
 from partita.data.reading import check_fits, existing_file, reading
 
 Columns = dict[str, np.ndarray]  # name -> float64 numbers, or strings
@@ -90,9 +90,9 @@ def names(wanted: Names, table: Mapping[str, Any], path: Path) -> list[str]:
     listed = [str(name) for name in several]
     for name in listed:
         if name not in table:
-            raise ValueError(f"{path}: no column {name!r}{nearest(name, table)}; it has {', '.join(table)}")
+            raise ValueError(f"{path}: no column {name!r}{nearest(name, table)}; it has {some_of(table)}")
     if len(set(listed)) != len(listed):
-        raise ValueError(f"{path}: a column is named twice in {listed}")
+        raise ValueError(f"{path}: a column is named twice in {some_of(listed)}")
     return listed
 
 
@@ -101,7 +101,7 @@ def numbers(table: Columns, chosen: Sequence[str], path: Path) -> np.ndarray:
     text = [name for name in chosen if table[name].dtype.kind not in "biuf"]
     if text:
         raise ValueError(
-            f"{path}: text in column {', '.join(repr(name) for name in text)}; leave such columns out with columns=, "
+            f"{path}: text in column {some_of(map(repr, text))}; leave such columns out with columns=, "
             "or name them as factors"
         )
     array = np.stack([table[name].astype(np.float64) for name in chosen], 1)
@@ -140,7 +140,7 @@ def _columns(stream, head: list[str] | None, delimiter: str) -> Columns:
         if len(row) != len(head):
             raise ValueError(f"row {number + 1} has {len(row)} cells, the first line has {len(head)}")
     if len(set(head)) != len(head):
-        raise ValueError(f"two columns have the same name: {', '.join(head)}")
+        raise ValueError(f"two columns have the same name: {some_of(head)}")
     return {name: _column(cells) for name, cells in zip(head, zip(*rows))}
 
 

@@ -14,7 +14,7 @@ from partita.measures.aggregate import decompose
 from partita.measures.correlation import correlation, null_correlation
 from partita.measures.regrouping import KERNEL_WIDTH, regroup
 from partita.studies.run import Run
-from partita.studies.scoring import agreement, scored
+from partita.studies.scoring import agreement, scored, scored_as
 from partita.studies.source import labels_of
 from partita.studies.store import Store
 from partita.training import Model
@@ -40,7 +40,8 @@ def evaluate_run(
     rows = some_rows(dataset.size, ROWS_SCORED)
     x = dataset.x[rows]
     mean, log_variance = model.posterior(x)
-    scores: dict[str, Any] = {"run": run.id, "n": len(rows), **_reconstruction(model, x, dataset.x_scale)}
+    scores: dict[str, Any] = {"run": run.id, "scored": scored_as(metrics), "n": len(rows)}
+    scores |= _reconstruction(model, x, dataset.x_scale)
     grouping = "own groups" if run.recipe.grouped is None else "groups found in training"
     judged = partial(_judged, model.recipe.groups, grouping, dataset, rows, metrics, model.device)
     scores |= judged(mean, log_variance)
@@ -64,6 +65,7 @@ def evaluate_agreement(
         return None
     x = dataset.x[some_rows(dataset.size, ROWS_SCORED)]
     found = agreement([store.model(run, dataset.x_scale, device).posterior(x) for run in runs]).as_dict()
+    found["of"] = [run.id for run in runs]
     for run in runs:
         store.save_scores(run, (store.scores(run) or {}) | {"udr": found})
     return found

@@ -42,6 +42,8 @@ def plan(
     `groups` goes to the methods that have groups; "auto" is refused by those that cannot find them.
     """
     paper = PAPER_SETTINGS.get(dataset.name, {})
+    if latents is not None and latents < 1:
+        raise ValueError(f"latents must be at least 1, got {latents}")
     if latents is None:
         latents = paper.get("latents") if groups is None or isinstance(groups, str) else _size_of(groups)
     if groups is None and latents == paper.get("latents"):

@@ -71,7 +71,8 @@ def damage_of(store: Store, run: Run) -> list[Damage]:
 
 
 def repair(store: Store, found: Survey) -> None:
-    """Puts damaged files aside, so that the same `partita train` trains their runs again. Whoever calls holds the lock."""
+    """Puts damaged files aside, so that the same `partita train` trains their runs again. Whoever calls holds the
+    study's lock."""
     for damage in found.damaged:
         folder = store.folder / "runs" / damage.owner
         if damage.file.name == "run.json":  # nobody knows what the rest belongs to

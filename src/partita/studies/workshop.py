@@ -106,9 +106,7 @@ class Workshop:
             diverged = trained.diverged(position)
             if diverged is not None:
                 log.warning("%s: the loss was no longer finite at step %d; the run was ended", run.id, diverged)
-            self.store.finish(
-                run, trained.models[position], trained.step, trained.history, position, trained.found
-            )
+            self.store.finish(run, trained.models[position], trained.step, trained.history, position, trained.found)
         checkpoints.clear()
 
     def _maker(self, run: Run) -> Callable[[list[Recipe], list[int]], Ensemble]:

@@ -121,7 +121,8 @@ class Checkpoints:
 def read_checkpoint(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
     """Tensors and what they are; ValueError, naming the file, where the two do not go together."""
     tensors, about = read_tensors(path, KIND)
-    step, steps = about.get("step"), about.get("steps")
+    step: Any = about.get("step")
+    steps: Any = about.get("steps")
     if not (_texts(about.get("members")) and _texts(about.get("names")) and _rising(steps) and _whole(step)):
         raise ValueError(f"{path} is damaged: it does not say whose it is, or where they stand")
     # The log is never further behind than from one of its points to the next.
