@@ -149,16 +149,8 @@ def steps_left(scenario: str, folder: Path) -> int:
             _, about = read_checkpoint(path)
             for member in about["members"]:
                 held[member] = max(held.get(member, 0), about["step"])
-    companies: dict[tuple, list] = {}
-    for run in runs_of(scenario):
-        company = (run.method, run.seed if run.recipe.grouped else None, run.learning_rate)
-        companies.setdefault(company, []).append(run)
-    left = 0
-    for runs in companies.values():
-        if all(store.result(run) is not None for run in runs):
-            continue
-        left += sum(run.recipe.restarts * (ends(run, scenario) - held.get(run.id, 0)) for run in runs)
-    return left
+    waiting = [run for run in runs_of(scenario) if store.result(run) is None]
+    return sum(run.recipe.restarts * (ends(run, scenario) - held.get(run.id, 0)) for run in waiting)
 
 
 def ends(run, scenario: str) -> int:
@@ -213,7 +205,7 @@ def main(scenario: str, root: Path, every: int) -> dict:
         status, said = in_a_child(lambda kill=kill: counted(kill, lambda: study(scenario, folder)))
         if status != KILLED:
             trouble.append(f"{kill}: was not killed: {status} {said}")
-        at_least = None if scenario == "halves" else steps_left(scenario, folder)
+        left = steps_left(scenario, folder)
         status, taken = in_a_child(lambda: steps_taken(lambda: study(scenario, folder)))
         where = f"{kill[1]} call {kill[0]}, {calls[kill[0]]}"
         if status != 0:
@@ -222,8 +214,8 @@ def main(scenario: str, root: Path, every: int) -> dict:
             other = [name for name in expected.keys() | content(folder).keys()
                      if expected.get(name) != content(folder).get(name)]  # fmt: skip
             trouble.append(f"{where}: other bytes in {other}")
-        elif at_least is not None and taken != at_least:
-            trouble.append(f"{where}: took {taken} steps, {at_least} were left")
+        elif taken != left:
+            trouble.append(f"{where}: took {taken} steps, {left} were left")
         elif left_over(folder):
             trouble.append(f"{where}: left {left_over(folder)}")
         shutil.rmtree(folder)
