@@ -35,8 +35,7 @@ def refused(path: Path, content: bytes) -> bool:
     try:
         read_tensors(path, "checkpoint")
     except ValueError as error:
-        assert str(path) in str(error)
-        return True
+        return str(path) in str(error)
     return False
 
 
