@@ -118,7 +118,12 @@ def test_a_users_own_array(partita, tmp_path):
     assert partita("train", "vae", "--data", "mine.npy", "--latents", "2", "--steps", "10").returncode == 0
     assert partita("evaluate", "runs").returncode == 0
     np.save(tmp_path / "mine.npy", np.zeros((80, 5)))
-    assert refused(partita("evaluate", "runs"), "mine.npy", "changed")
+    ended = partita("evaluate", "runs")
+    assert ended.returncode == 1
+    assert ended.stdout == ""
+    assert ended.stderr.count("\n") == 1
+    assert "mine.npy" in ended.stderr
+    assert "changed" in ended.stderr
 
 
 def test_arrays_from_anywhere_are_scored(partita, tmp_path):

@@ -44,9 +44,10 @@ def measure(
         if told is not None:
             told(number, len(found.survey.finished))
         try:
+            dataset = data.of(run)  # is looked at in any case: scores on data that have changed since say nothing
             scores = None if again else _kept(store, run, metrics)
             if scores is None:
-                scores = evaluate_run(store, run, data.of(run), metrics, device)
+                scores = evaluate_run(store, run, dataset, metrics, device)
             found.scores.append({"setting": run.setting, "seed": run.seed, **scores})
         except (ValueError, OSError) as error:
             found.trouble[run.id] = str(error)
@@ -78,7 +79,7 @@ def _agree(store: Store, found: Measured, data: "_Data", device: torch.device) -
 
 
 class _Data:
-    """The data of runs, each set loaded once, and not before it is needed; what cannot be loaded is not tried twice."""
+    """The data of runs, each set loaded once; what cannot be loaded is not tried twice."""
 
     def __init__(self):
         self.loaded: dict[str, Dataset | Exception] = {}
