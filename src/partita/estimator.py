@@ -17,11 +17,11 @@ from partita.trace import Dream
 from partita.training import Ensemble, History, Model
 from partita.training.defaults import choose_likelihood, choose_network
 from partita.training.device import choose_device
-from partita.training.files import read_tensors, write_tensors
 from partita.training.labels import LabelScale, required_labels
 from partita.training.observations import observations, units_in_words, why_diverged
 from partita.training.plain import as_json, from_json, plain
 from partita.training.search import train_models
+from partita.training.tensors import read_tensors, write_tensors
 
 LOG_POINTS = 100
 RESTARTS = 8

@@ -19,7 +19,7 @@ from partita.metrics.registry import in_classes
 from partita.studies.population import Population
 from partita.studies.rows import some_rows
 from partita.studies.run import Run
-from partita.studies.scoring import agreement, scored
+from partita.studies.scoring import agreement, scored, scored_as
 from partita.studies.source import labels_of
 from partita.studies.store import Store
 from partita.training import Model
@@ -48,7 +48,8 @@ def evaluate_run(
     rows = some_rows(dataset.size, ROWS_SCORED)
     x = dataset.x[rows]
     mean, log_variance = _posterior(model, x)
-    scores: dict[str, Any] = {"run": run.id, "n": len(rows), **_reconstruction(model, x, dataset.x_scale)}
+    scores: dict[str, Any] = {"run": run.id, "scored": scored_as(metrics), "n": len(rows)}
+    scores |= _reconstruction(model, x, dataset.x_scale)
     grouping = "own groups" if run.recipe.grouped is None else "groups found in training"
     judged = partial(_judged, model.recipe.groups, grouping, dataset, rows, metrics, model.device)
     scores |= judged(mean, log_variance, partial(_codes, model, dataset))
@@ -76,6 +77,7 @@ def evaluate_agreement(
         return None
     x = dataset.x[some_rows(dataset.size, ROWS_SCORED)]
     found = agreement([store.model(run, dataset.x_scale, device).posterior(x) for run in runs]).as_dict()
+    found["of"] = [run.id for run in runs]
     for run in runs:
         store.save_scores(run, (store.scores(run) or {}) | {"udr": found})
     return found

@@ -73,13 +73,15 @@ class Workshop:
         steps, first = runs[0].steps, self.ranks.first
         checkpoints = self.store.checkpoints(runs)
         recipes = [run.recipe for run in runs]
+        # An ensemble that was killed while it was being filed is here as a whole; what it has filed stays as it is.
+        to_file = [(place, run) for place, run in enumerate(runs) if first and self.store.result(run) is None]
 
         def begin(history: History) -> None:
-            for position, run in enumerate(runs if first else ()):
+            for position, run in to_file:
                 self.store.begin(run, history, position)
 
         def on_log(step: int, history: History) -> None:
-            for position, run in enumerate(runs if first else ()):
+            for position, run in to_file:
                 self.store.log(run, history, position)
             if self.watch is not None and first:
                 self.watch(runs, history, step, steps)
@@ -100,12 +102,11 @@ class Workshop:
         )
         if not first:
             return
-        begin(trained.history)
-        for position, run in enumerate(runs):
+        for position, run in to_file:
             diverged = trained.diverged(position)
             if diverged is not None:
                 log.warning("%s: the loss was no longer finite at step %d; the run was ended", run.id, diverged)
-            self.store.finish(run, trained.models[position], trained.step, diverged, trained.found)
+            self.store.finish(run, trained.models[position], trained.step, trained.history, position, trained.found)
         checkpoints.clear()
 
     def _maker(self, run: Run) -> Callable[[list[Recipe], list[int]], Ensemble]:

@@ -68,13 +68,13 @@ def fit_in_strides(
     Raises Interrupted, with everything saved, when `stop` says so. Ends early when no run is finite any more.
     """
     history = history or History(ensemble.quantity_names, len(ensemble.seeds), watched.names)
-    if checkpoints is not None:
-        checkpoints.restore(ensemble, history)
+    restored = checkpoints is not None and checkpoints.restore(ensemble, history, steps)
+    over = restored and not history.finite().any()
     ensemble.agree()
     if on_begin is not None:
         on_begin(history)
     saved_at = time.monotonic()
-    while ensemble.step < steps:
+    while ensemble.step < steps and not over:
         to_log = log_every - ensemble.step % log_every
         ensemble.advance(min(STRIDE, to_log, steps - ensemble.step))
         if ensemble.step % log_every == 0 or ensemble.step == steps:
@@ -86,14 +86,14 @@ def fit_in_strides(
             history.append(ensemble.step, np.concatenate([quantities, scores]))
             if on_log is not None:
                 on_log(ensemble, history)
-            if not history.finite().any():
-                break
+            over = not history.finite().any()
+        over = over or ensemble.step == steps
         wish = stop()
-        due = time.monotonic() - saved_at > seconds_between_checkpoints or ensemble.step == steps
+        due = time.monotonic() - saved_at > seconds_between_checkpoints or over
         if checkpoints is not None and (wish or due) and ensemble.ranks.first:
             checkpoints.save(ensemble, history)
             saved_at = time.monotonic()
-        if wish and ensemble.step < steps:
+        if wish and not over:
             raise Interrupted(f"stopped at step {ensemble.step} of {steps}")
         yield
     _voice_concern(ensemble, history)

@@ -19,6 +19,18 @@ ROWS_A_PASS = 4096
 NUMBERS_A_PASS = 1 << 19  # on a CPU, where images are encoded almost three times faster while they fit into its cache
 
 
+def check_parameters(recipe: Recipe, parameters: Mapping[str, Tensor]) -> None:
+    """ValueError where these are not the parameters that the recipe's networks have."""
+    with torch.device("meta"):  # shapes alone: nothing is drawn, nothing allocated
+        modules = {name: make() for name, make in recipe.networks.items()}
+    expected = {f"{name}.{key}": p.shape for name, module in modules.items() for key, p in module.state_dict().items()}
+    for name in sorted(expected.keys() | parameters.keys()):
+        if name not in parameters or name not in expected:
+            raise ValueError(f"{name} is {'missing' if name in expected else 'of another model'}")
+        if parameters[name].shape != expected[name]:
+            raise ValueError(f"{name} is {tuple(parameters[name].shape)}, not {tuple(expected[name])}")
+
+
 @dataclass(frozen=True)
 class Model:
     """Arrays in, arrays out, a few thousand rows at a time. `x_scale` turns stored values into observations."""

@@ -94,7 +94,6 @@ def train_in_strides(
     members = [seed for first in seeds for seed in restart_seeds(first, restarts)]
     repeated = [recipe for recipe in recipes for _ in range(restarts)]
     before = {"checkpoints": checkpoints.warm if checkpoints is not None else None, **loop}
-    begun = checkpoints is not None and checkpoints.exist()
     history, found = None, None
     # Where a first half was done already, fitting only puts its ensemble where it ended.
     if recipes[0].grouped is not None:
@@ -105,7 +104,7 @@ def train_in_strides(
         turn_latents(warm, ensemble, turns)
     else:
         ensemble = make(repeated, members)
-        if restarts > 1 and not begun:
+        if restarts > 1 and (checkpoints is None or not checkpoints.usable(ensemble, steps)):
             warm = make([_warm(recipe) for recipe in repeated], members)
             history = yield from fit_in_strides(warm, steps // 2, **before)
             regroup_latents(warm, ensemble, restarts)
