@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 from sklearn.utils.estimator_checks import check_estimator
 
 import partita as pt
@@ -91,3 +92,42 @@ def test_scikit_learns_own_checks_pass_in_full(method):
     model = Disentangler(method, latents=2, steps=4, network="linear", options=options(method))
     results = check_estimator(model, on_skip=None, on_fail="raise")
     assert {result["status"] for result in results} <= {"passed", "skipped"}
+
+
+@pytest.mark.parametrize("method", WITH_PRIOR)
+def test_the_prior_at_labels(labelled, method, tmp_path):
+    """p(z|u) in the units of y: what the KL of the codes goes to."""
+    x, y = labelled
+    model = Disentangler(method, options=options(method), **SMALL).fit(x, y)
+    mean, log_variance = model.prior(y[:7])
+    assert mean.shape == log_variance.shape == (7, 3)
+    assert mean.dtype == log_variance.dtype == np.float32
+    inner = model._fitted()
+    with torch.no_grad():
+        wanted = inner.networks["prior"](torch.as_tensor(model.label_scale_.of(y[:7], 7), dtype=torch.float64))
+    np.testing.assert_allclose(mean, wanted.mean, rtol=1e-6)
+    np.testing.assert_allclose(log_variance, wanted.log_variance, rtol=1e-6)
+    assert np.ptp(mean, axis=0).max() > 0  # labels matter
+    model.save(tmp_path / "model.safetensors")
+    assert (pt.load(tmp_path / "model.safetensors").prior(y[:7])[0] == mean).all()
+
+
+def test_a_prior_without_labels_is_refused_in_words(labelled):
+    x, y = labelled
+    full = Disentangler("full_vae", **SMALL).fit(x, y)
+    with pytest.raises(ValueError, match=r"full_vae has one prior p\(z\) for all observations: there is no p\(z\|u\)"):
+        full.prior(y)
+    model = Disentangler("ivae", options=options("ivae"), **SMALL).fit(x, y)
+    for wrong in (y[:, :1], 3.0, "label"):
+        with pytest.raises(ValueError, match="label"):
+            model.prior(wrong)
+
+
+@pytest.mark.parametrize("method", WITH_PRIOR)
+def test_the_score_pays_for_labels_it_is_not_told(labelled, method):
+    """One and the same whatever y, and below the bound that is told the labels."""
+    x, y = labelled
+    model = Disentangler(method, options=options(method), **SMALL).fit(x, y)
+    assert model.score(x, y) == model.score(x)
+    recon, kl = model._fitted().bound(x, u=model.label_scale_.of(y, len(y)))
+    assert model.score(x) < -(recon + kl).mean()

@@ -17,11 +17,11 @@ from partita.trace import Dream
 from partita.training import Ensemble, History, Model
 from partita.training.defaults import choose_likelihood, choose_network
 from partita.training.device import choose_device
-from partita.training.files import read_tensors, write_tensors
 from partita.training.labels import LabelScale, required_labels
 from partita.training.observations import observations, units_in_words, why_diverged
 from partita.training.plain import as_json, from_json, plain
 from partita.training.program import train_models
+from partita.training.tensors import read_tensors, write_tensors
 
 LOG_POINTS = 100
 RESTARTS = 8
@@ -149,6 +149,15 @@ class Disentangler(TransformerMixin, BaseEstimator):
         mean, log_variance = model.posterior(X, u)
         return mean.astype(np.float32), log_variance.astype(np.float32)
 
+    def prior(self, y):
+        """Means and log-variances of p(z|u) at labels y like those of `fit`, (n, latents) float32 each; ValueError from
+        methods other than iVAE, IDVAE and their semi-supervised kin."""
+        model = self._fitted()
+        if not model.sees_labels or self.label_scale_ is None:
+            raise ValueError(f"{self.method} has one prior p(z) for all observations: there is no p(z|u)")
+        mean, log_variance = model.prior(self.label_scale_.of(y, len(np.atleast_1d(y))))
+        return mean.astype(np.float32), log_variance.astype(np.float32)
+
     def inverse_transform(self, Z):
         """Decoded observations E[x|z], shaped and scaled like X."""
         model = self._fitted()
@@ -171,8 +180,11 @@ class Disentangler(TransformerMixin, BaseEstimator):
 
     @available_if(_has_bound)
     def score(self, X, y=None):
-        """Mean ELBO in nats per observation, with one draw of z a row: higher is better. Methods without a likelihood
-        have no score, as scikit-learn has it: the attribute is not there."""
+        """Mean ELBO in nats per observation, a bound on log p(x), with one draw of z a row: higher is better.
+
+        Labels `y` are not looked at: iVAE and IDVAE draw theirs from q(u|x), and KL(q(u|x) || p(u)) is in the bound.
+        Methods without a likelihood have no score, as scikit-learn has it: the attribute is not there.
+        """
         recon, kl = self._fitted().bound(self._seen(X))
         return float(-(recon + kl).mean())
 

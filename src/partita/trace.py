@@ -94,7 +94,7 @@ class WakeWithLabels:
     """Data and labels -> encoder -> z ~ q(z|x,u), with a prior p(z|u) that is a network of its own.
 
     `imputed`: rows that do not show their labels go on with labels drawn from the predictor q(u|x); then `drawn` has
-    `label_posterior`, that density. Where nobody knows labels, at evaluation, its median stands in for them.
+    `label_posterior`, that density. To encode and reconstruct where nobody knows labels, its median stands in for them.
     """
 
     labels: int

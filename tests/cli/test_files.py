@@ -1,6 +1,5 @@
 """A person's own files by the command: where they are, in which units, and which flag was meant."""
 
-import shutil
 import sys
 
 import numpy as np
@@ -27,9 +26,15 @@ def test_a_study_on_a_file_goes_on_by_any_path_and_is_measured_from_any_folder(p
     (tmp_path / "elsewhere").mkdir()
     ended = partita("evaluate", "../study", cwd=tmp_path / "elsewhere")
     assert ended.returncode == 0, ended.stderr
-    (tmp_path / "rows.npy").rename(tmp_path / "elsewhere/rows.npy")
-    shutil.rmtree(tmp_path / "study/ensembles", ignore_errors=True)
-    refused(partita("evaluate", "study"), "rows.npy", "content", "PARTITA_DATA")
+    for name in ("study", "rows.npy"):
+        (tmp_path / name).rename(tmp_path / "elsewhere" / name)
+    ended = partita("report", "elsewhere/study")
+    assert ended.returncode == 0, ended.stderr
+    (tmp_path / "elsewhere/rows.npy").rename(tmp_path / "elsewhere/other.npy")
+    ended = partita("report", "elsewhere/study")
+    assert ended.returncode != 0
+    assert ended.stderr.count("\n") == 1
+    assert all(word in ended.stderr for word in ("rows.npy", "content", "PARTITA_DATA"))
 
 
 def test_units_are_said_when_data_are_loaded(partita, tmp_path):

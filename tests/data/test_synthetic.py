@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from scipy.cluster.hierarchy import fclusterdata
 from scipy.spatial import cKDTree
 from scipy.special import digamma
 
@@ -107,6 +108,50 @@ def test_bowtie_and_checkerboard_lie_where_they_should():
     cube = SHAPES["checkerboard"].draw(20_000, 3, rng)
     assert (np.prod(cube, 1) >= 0).all()
     assert mutual_information(cube[:2000, 0], cube[:2000, 1]) < 0.04
+
+
+@pytest.mark.parametrize("dimensions", [2, 3, 4, 5, 6])
+def test_clusters_are_the_corners_of_a_regular_simplex(dimensions):
+    part = SHAPES["clusters"].draw(20_000, dimensions, np.random.default_rng(3))
+    label = fclusterdata(part[:600], 0.7, criterion="distance", method="single")
+    assert label.max() == dimensions + 1
+    centres = np.array([part[:600][label == k].mean(0) for k in range(1, dimensions + 2)])
+    distance = np.linalg.norm(centres[:, None] - centres, axis=2)[np.triu_indices(dimensions + 1, 1)]
+    np.testing.assert_allclose(distance, np.sqrt(dimensions + 1), rtol=0.05)
+    np.testing.assert_allclose(np.cov(part.T, bias=True), (0.5 + 0.15**2) * np.eye(dimensions), atol=0.02)
+
+
+@pytest.mark.parametrize("dimensions", [3, 4])
+def test_clusters_are_tangled_in_every_dimension(dimensions):
+    """No coordinate is Gaussian, every two are dependent, and so are all of them under any rotation tried."""
+    part = whitened(SHAPES["clusters"].draw(2000, dimensions, np.random.default_rng(4)))
+    pairs = [mutual_information(part[:, i], part[:, j]) for i in range(dimensions) for j in range(i)]
+    assert min(pairs) > 0.3
+    rng = np.random.default_rng(5)
+    for _ in range(20):
+        y = part @ np.linalg.qr(rng.standard_normal((dimensions, dimensions)))[0]
+        cells = (np.argsort(np.argsort(y, 0), 0) * 3 // 2000) @ 3 ** np.arange(dimensions)
+        p = np.unique(cells, return_counts=True)[1] / 2000
+        assert dimensions * np.log(3) + (p * np.log(p)).sum() > 0.2  # total correlation in thirds; independent: 0.02
+
+
+def test_a_tetrahedron_in_a_cube_is_dependent_only_as_a_whole():
+    part = whitened(SHAPES["clusters"].draw(2000, 3, np.random.default_rng(6)))
+    c = np.sqrt(0.5)
+    y = part @ np.array([[c, c, 0], [c, -c, 0], [0, 0, 1]])
+    assert max(mutual_information(y[:, i], y[:, j]) for i in range(3) for j in range(i)) < 0.03
+    corners = np.sign(y).prod(1)
+    assert abs(corners.mean()) > 0.999
+
+
+def test_clusters_in_one_and_two_dimensions_are_as_they_were():
+    """Data sets keep their numbers: three clusters on a line, three on a triangle."""
+    angle = 2 * np.pi * np.arange(3) / 3
+    for dimensions, centres in ((1, [[-1.0], [0.0], [1.0]]), (2, np.stack([np.cos(angle), np.sin(angle)], 1))):
+        rng = np.random.default_rng(7)
+        which = rng.integers(0, 3, 50)
+        expected = np.asarray(centres)[which] + 0.15 * rng.standard_normal((50, dimensions))
+        np.testing.assert_array_equal(SHAPES["clusters"].draw(50, dimensions, np.random.default_rng(7)), expected)
 
 
 @pytest.mark.parametrize(

@@ -50,15 +50,12 @@ def test_sampling_is_linear_with_the_right_covariance(q):
 @pytest.mark.parametrize("blocks", BLOCKS)
 def test_densities_of_blocks_are_those_of_sub_covariances(q, blocks):
     z = q.sample(draws(9, 4, seed=3))
-    own, ratios = q.ratios(z, list(blocks))
+    pairs = q.pairwise(z, blocks)
     each = q.log_prob_blocks(z, blocks)
     for i, block in enumerate(blocks):
         expected = dense_log_prob(q, z, block)
-        itself = np.diagonal(expected)
-        np.testing.assert_allclose(q.pairwise(z, block, form="dense"), expected, atol=1e-10)
-        np.testing.assert_allclose(each[:, i], itself, atol=1e-10)
-        np.testing.assert_allclose(own[i], itself, atol=1e-10)
-        np.testing.assert_allclose(ratios[i], expected - itself[:, None], atol=1e-9)
+        np.testing.assert_allclose(pairs[i], expected, atol=1e-10)
+        np.testing.assert_allclose(each[:, i], np.diagonal(expected), atol=1e-10)
 
 
 @families
@@ -115,8 +112,7 @@ def test_x16_without_correlation_it_is_the_diagonal_posterior():
     assert torch.equal(plain.sample(noise), q.sample(noise))
     assert torch.equal(plain.kl_to(), q.kl_to())
     torch.testing.assert_close(plain.log_prob(z), q.log_prob(z))
-    for one, other in zip(plain.ratios(z, [(0, 1), (2, 3)]), q.ratios(z, [(0, 1), (2, 3)])):
-        assert torch.equal(one, other)
+    torch.testing.assert_close(plain.pairwise(z, [(0, 1), (2, 3)]), q.pairwise(z, [(0, 1), (2, 3)]))
 
 
 def test_one_latent_knows_nothing_of_correlation():
@@ -126,11 +122,11 @@ def test_one_latent_knows_nothing_of_correlation():
 
 
 @pytest.mark.parametrize("family", [equicorrelated, full])
-def test_float32_ratios_stay_close_and_finite(family):
+def test_float32_stays_close_and_finite(family):
     exact = family(batch=64, latents=4)
     z = exact.sample(draws(64, 4, seed=3))
     single = type(exact)(*(v.float() if isinstance(v, torch.Tensor) else v for v in vars(exact).values()))
-    wanted, found = exact.ratios(z, [(0, 1, 2, 3)])[1], single.ratios(z.float(), [(0, 1, 2, 3)])[1]
+    wanted, found = exact.pairwise(z, [(0, 1, 2, 3)]), single.pairwise(z.float(), [(0, 1, 2, 3)])
     near = wanted > -20  # what matters to a sum of exponentials
-    torch.testing.assert_close(found[near].double(), wanted[near], atol=2e-3, rtol=0)
+    torch.testing.assert_close(found[near].double(), wanted[near], atol=1e-4, rtol=0)
     assert torch.isfinite(found).all()

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.func import vmap
 
-from partita.kernels import build
 from partita.kernels.batch import available, batch_log_sums
 from partita.measures import log_weights
 
@@ -117,12 +116,3 @@ print(aggregate(DiagonalNormal(z, torch.zeros(4, 3)), z, [(0, 1, 2)], by="naive"
     weights = torch.full((4, 4), 0.25)
     expected = batch_log_sums(z, z, torch.zeros(4, 3), weights, [(0, 1, 2)]).sum().item()
     assert float(run.stdout) == pytest.approx(expected, abs=1e-5)
-
-
-def test_a_compiler_that_fails_is_told_of_and_done_without(monkeypatch, caplog, tmp_path):
-    monkeypatch.setenv("CC", "false")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    with caplog.at_level("INFO", logger="partita"):
-        assert build.library.__wrapped__("batch") is None
-    assert "PyTorch does its work" in caplog.text
-    assert not list(tmp_path.rglob("*.so"))

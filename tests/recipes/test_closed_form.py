@@ -8,8 +8,8 @@ import torch
 from sklearn.decomposition import PCA
 
 from partita.data import load
+from partita.measures.ica import independent_coordinates, unmixing
 from partita.recipes import RECIPES
-from partita.recipes.closed_form import independent_coordinates, unmixing
 from partita.training import Ensemble, Model
 
 CPU = torch.device("cpu")

@@ -6,8 +6,10 @@ import pytest
 
 from partita import data
 from partita.data.shapes import SHAPES
-from partita.structure import align, discover_groups
+from partita.structure import Discovery, align, discover_groups
+from partita.structure.discovery import _tc_saved
 from partita.structure.merging import posterior_information
+from partita.structure.unmixing import whitening
 
 
 def cases():
@@ -86,6 +88,38 @@ def test_noise_is_all_single_dummies():
     found = discover_groups(codes)
     assert found.groups == ((0,), (1,), (2,), (3,))
     assert len(found.dummies) >= 3
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+def test_twenty_independent_gaussians_are_left_as_they_are(seed):
+    """190 pairs: the sum of their information falls by 0.5 nats under some rotation, by chance."""
+    codes = np.random.default_rng(seed).standard_normal((500, 20))
+    found = discover_groups(codes, max_rank=2)
+    assert not found.unmixed
+    assert found.groups == tuple((k,) for k in range(20))
+
+
+@pytest.mark.parametrize("mixing", ["rotation", "any matrix"])
+def test_twelve_mixed_sources_are_still_turned(mixing):
+    """A rotation of many sources leaves no two coordinates visibly dependent; their entropies show it."""
+    rng = np.random.default_rng(1)
+    truth = rng.uniform(-1, 1, (1500, 12))
+    matrix = rng.standard_normal((12, 12))
+    codes = truth @ (np.linalg.qr(matrix)[0] if mixing == "rotation" else matrix)
+    found = discover_groups(codes, max_rank=2)
+    assert found.unmixed
+    recovered = np.abs(np.corrcoef(found.coordinates(codes).T, truth.T)[:12, 12:])
+    assert recovered.max(0).min() > 0.97
+
+
+def test_what_turning_saves_is_the_total_correlation_of_a_gaussian():
+    """For any Gaussian, coordinates made independent save -log det(correlations) / 2."""
+    rng = np.random.default_rng(2)
+    codes = rng.standard_normal((20_000, 3)) @ rng.standard_normal((3, 3))
+    white = whitening(codes)
+    turned = Discovery(((0,), (1,), (2,)), (), (), None, np.zeros((3, 3)), white.matrix, white.mean, True)
+    expected = -0.5 * np.linalg.slogdet(np.corrcoef(codes.T))[1]
+    assert _tc_saved(codes, turned) == pytest.approx(expected, abs=0.01)
 
 
 @pytest.mark.parametrize("name", ["groups", "independent"])

@@ -10,8 +10,8 @@ from partita.data import load
 from partita.studies import Store, plan, train
 from partita.studies.room import Room
 from partita.training import Ensemble, Interrupted
-from partita.training.files import read_tensors
 from partita.training.strides import side_by_side, to_the_end
+from partita.training.tensors import read_tensors
 
 CPU = torch.device("cpu")
 

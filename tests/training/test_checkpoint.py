@@ -5,7 +5,8 @@ import torch
 
 from partita.recipes import RECIPES
 from partita.training import Checkpoints, Ensemble, History, Interrupted, fit
-from partita.training.files import read_tensors, write_bytes, write_tensors
+from partita.training.files import write_bytes
+from partita.training.tensors import read_tensors, write_tensors
 
 CPU = torch.device("cpu")
 
@@ -60,6 +61,77 @@ def test_a_damaged_checkpoint_is_refused_and_the_previous_one_used(x, tmp_path, 
     assert again.step == 5
     assert all(torch.equal(value, again.state()[name]) for name, value in expected.items())
     assert str(kept.newest) in caplog.text
+
+
+def rewritten(path, change):
+    """The file with other words about its tensors, and a digest that is right for them."""
+    tensors, about = read_tensors(path, "checkpoint")
+    write_tensors(path, "checkpoint", tensors, change(about))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda about: about | {"step": 10**12},
+        lambda about: about | {"step": 40},
+        lambda about: about | {"step": "20"},
+        lambda about: about | {"step": None},
+        lambda about: about | {"steps": [10, 30]},
+        lambda about: about | {"steps": [20, 10]},
+        lambda about: about | {"steps": [20]},
+        lambda about: about | {"names": 3},
+        lambda about: about | {"members": "ab"},
+        lambda about: {name: about[name] for name in about if name != "step"},
+        lambda about: {name: about[name] for name in about if name != "steps"},
+        lambda about: {name: about[name] for name in about if name != "names"},
+        lambda about: {},
+    ],
+)
+def test_words_that_cannot_be_true_make_it_fall_back_to_the_previous_one(x, tmp_path, caplog, change):
+    kept = Checkpoints(tmp_path, ("a", "b"))
+    asked = iter([False] + [True] * 9)
+    with pytest.raises(Interrupted):
+        fit(runs(x), 30, log_every=10, checkpoints=kept, stop=lambda: next(asked), seconds_between_checkpoints=0)
+    rewritten(kept.newest, change)
+    again, history = runs(x), History(runs(x).quantity_names, 2)
+    assert kept.restore(again, history, 30)
+    assert again.step == 10
+    assert history.steps == [10]
+    assert str(kept.newest) in caplog.text
+
+
+def test_a_step_changed_in_the_file_is_refused(x, tmp_path, caplog):
+    kept = Checkpoints(tmp_path, ("a", "b"))
+    with pytest.raises(Interrupted):
+        fit(runs(x), 300, log_every=10, checkpoints=kept, stop=lambda: True)
+    content = kept.newest.read_bytes()
+    assert content.count(b'\\"step\\": 10,') == 1
+    kept.newest.write_bytes(content.replace(b'\\"step\\": 10,', b'\\"step\\": 90,'))
+    assert not kept.restore(runs(x), History(runs(x).quantity_names, 2), 300)
+    assert "does not match its digest" in caplog.text
+
+
+def test_between_two_renames_the_fresh_one_counts(x, tmp_path):
+    kept = Checkpoints(tmp_path, ("a", "b"))
+    ensemble, history = runs(x), History(runs(x).quantity_names, 2)
+    for _ in range(2):
+        ensemble.advance(5)
+        kept.save(ensemble, history)
+    os.replace(kept.newest, tmp_path / "fresh.safetensors")
+    again = runs(x)
+    assert kept.restore(again, history)
+    assert again.step == 10
+
+
+def test_all_diverged_is_saved_and_not_trained_again(x, tmp_path):
+    """Before, the loop ended without a checkpoint, and was gone through again after a kill."""
+    recipe = RECIPES["vae"](latents=2, shape=(8,), network="linear", learning_rate=1e30)
+    kept = Checkpoints(tmp_path, ("a",))
+    history = fit(Ensemble([recipe], [0], x, batch_size=20, device=CPU), 95, log_every=5, checkpoints=kept)
+    assert history.diverged(0) == history.steps[-1] < 95
+    again = Ensemble([recipe], [0], x, batch_size=20, device=CPU)
+    again.advance = None  # no step is to be taken
+    assert fit(again, 95, log_every=5, checkpoints=kept).steps == history.steps
 
 
 def test_a_checkpoint_of_other_runs_is_refused(x, tmp_path, caplog):

@@ -1,6 +1,8 @@
 import os
 import subprocess
 import sys
+import threading
+import warnings
 
 import pytest
 import torch
@@ -49,6 +51,80 @@ def test_what_cannot_be_compiled_runs_as_it_is_and_says_so(caplog):
     assert function(torch.ones(())) == 2
     assert function(torch.ones(())) == 2
     assert len([m for m in caplog.messages if "cannot be compiled" in m]) == 1
+
+
+def lowered_with_a_warning(monkeypatch) -> list[bool]:
+    """Makes the compiler warn of itself, as PyTorch's does of its own parts; says what it then compiled."""
+    from torch._inductor.graph import GraphLowering
+
+    lowered, made = [], GraphLowering.__init__
+
+    def warning(self, *arguments, **named):
+        warnings.warn("a part of the compiler is old", DeprecationWarning, stacklevel=1)
+        lowered.append(bool(named.get("is_backward")))
+        return made(self, *arguments, **named)
+
+    monkeypatch.setattr(GraphLowering, "__init__", warning)
+    monkeypatch.setattr("torch._inductor.config.force_disable_caches", True)
+    return lowered
+
+
+@pytest.mark.skipif(not device.worth_compiling(1 << 30, torch.device("cpu")), reason="no C++ compiler on this machine")
+def test_a_warning_filter_does_not_decide_what_is_compiled(monkeypatch, caplog):
+    lowered = lowered_with_a_warning(monkeypatch)
+    x = torch.randn(30, requires_grad=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        before = list(warnings.filters)
+        value = device.compiled(lambda x: (x.sin() * x.exp()).sum())(x)
+        (gradient,) = torch.autograd.grad(value, x)
+        assert list(warnings.filters) == before
+        with pytest.raises(UserWarning):  # the caller's are again what they were
+            warnings.warn("of the caller", UserWarning, stacklevel=1)
+    assert lowered == [False, True]  # the value and its gradient
+    assert "cannot be compiled" not in caplog.text
+    torch.testing.assert_close(gradient, ((x.sin() + x.cos()) * x.exp()).detach())
+
+
+def test_filters_of_other_threads_come_and_go_and_ours_does_not_stay():
+    """Every order in which this context and another thread's catch_warnings may be entered and left."""
+    orders = [
+        ("ours", "theirs", "ours", "theirs"),
+        ("theirs", "ours", "theirs", "ours"),
+        ("ours", "theirs", "theirs", "ours"),
+    ]
+    for order in orders:
+        before = list(warnings.filters)
+        contexts = {"ours": device.unwarned(), "theirs": warnings.catch_warnings()}
+        entered = set()
+        for name in order:
+            if name in entered:
+                contexts[name].__exit__(None, None, None)
+            else:
+                contexts[name].__enter__()
+                entered.add(name)
+        assert list(warnings.filters) == before, order
+
+
+def test_threads_that_compile_leave_the_filters_as_they_were():
+    before = list(warnings.filters)
+    shown = []
+
+    def compiling():
+        for _ in range(200):
+            with device.unwarned():
+                try:
+                    warnings.warn("of the compiler", DeprecationWarning, stacklevel=1)
+                except DeprecationWarning as error:
+                    shown.append(error)
+
+    threads = [threading.Thread(target=compiling) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not shown
+    assert list(warnings.filters) == before
 
 
 def test_a_gpu_by_number_becomes_the_current_one(monkeypatch):

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
+from partita.measures.ica import independent_coordinates
 from partita.recipes import RECIPES, LatentMap, Passage
-from partita.recipes.closed_form import independent_coordinates
 from partita.recipes.restarts import put_together
 from partita.training import Model
 from partita.training.latents import _first_layer, codes_of, map_latents

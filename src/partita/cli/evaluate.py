@@ -3,9 +3,11 @@
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
+
+from partita.cli.values import complain
 
 
 def evaluate(
@@ -26,65 +28,48 @@ def evaluate(
     ] = None,
     interval: Annotated[float | None, typer.Option(help="with --codes: level of an interval over rows, 0.95")] = None,
     metrics: Annotated[str, typer.Option(help="names such as mig,dci, or all (minutes a run)")] = "mig",
+    again: Annotated[bool, typer.Option("--again", help="measure again what is measured already")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print one JSON document")] = False,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda")] = "auto",
 ) -> None:
-    """Measure every finished run: alignment, PC and TC with null, reconstruction, metrics; or score arrays."""
+    """Measure every finished run: alignment, PC and TC with null, reconstruction, metrics; or score arrays.
+
+    Goes on where it was stopped. Exit status 1 when a run could not be measured, or none is finished.
+    """
     given = (factors, log_variance, groups, factor_groups, protocol, interval)
-    if codes is not None and folder is None:
+    if codes is not None and folder is None and not again:
         _score_arrays(codes, metrics, as_json, *given)
     elif folder is not None and codes is None and all(option is None for option in given):
-        _measure_study(folder, metrics, as_json, device)
+        _measure_study(folder, metrics, as_json, device, again)
     else:
         raise ValueError("give a study's folder, or --codes with --factors and their options, not both")
 
 
-def _measure_study(folder: Path, metrics: str, as_json: bool, device: str) -> None:
-    from partita.studies import Store, reload
-    from partita.studies.evaluate import evaluate_agreement
-    from partita.studies.scoring import asked_for
+def _measure_study(folder: Path, metrics: str, as_json: bool, device: str, again: bool) -> None:
+    from partita.studies import Store
+    from partita.studies.measure import measure
     from partita.studies.tables import summary_lines
     from partita.training.device import choose_device
 
-    store = Store(folder)
-    runs = store.finished()
-    where = choose_device(device)
-    asked_for(metrics)  # an unknown name is refused before anything is measured
-    datasets = {key: reload(data, folder) for key, data in {repr(run.data): run.data for run in runs}.items()}
-    results = _measured(store, runs, datasets, metrics, where)
-    if metrics == "all" or "udr" in metrics.split(","):
-        for setting in dict.fromkeys(result["setting"] for result in results):
-            same = [result for result in results if result["setting"] == setting]
-            repeats = [run for run in runs if run.id in {result["run"] for result in same}]
-            agreed = evaluate_agreement(store, repeats, datasets[repr(repeats[0].data)], where)
-            for result in same if agreed is not None else ():
-                result["udr"] = agreed
+    seen = sys.stderr.isatty()
+
+    def told(number: int, runs: int) -> None:
+        print(f"\rmeasuring run {number} of {runs} ", end="\n" if number == runs else "", file=sys.stderr, flush=True)
+
+    found = measure(Store(folder), metrics, choose_device(device), again=again, told=told if seen else None)
     if as_json:
-        print(json.dumps({"folder": str(folder), "runs": results}, indent=1, allow_nan=False))
-    else:
-        print("\n".join(summary_lines(results)))
-
-
-def _measured(store, runs, datasets, metrics: str, where) -> list[dict[str, Any]]:
-    """The scores of every run that can be measured; a run gone astray is named and does not keep back the others."""
-    from partita.studies import evaluate_run
-
-    results, failed = [], []
-    for number, run in enumerate(runs, 1):
-        if sys.stderr.isatty():
-            print(f"\rmeasuring run {number} of {len(runs)} ", end="", file=sys.stderr)
-        try:
-            scores = evaluate_run(store, run, datasets[repr(run.data)], metrics, where)
-            results.append({"setting": run.setting, "seed": run.seed, **scores})
-        except ValueError as error:
-            failed.append(f"{run.setting}, seed {run.seed} cannot be measured: {error}")
-    if sys.stderr.isatty():
-        print(file=sys.stderr)
-    if failed and not results:
-        raise ValueError(failed[0])
-    for words in failed:
-        print(f"partita: {words}", file=sys.stderr)
-    return results
+        print(json.dumps({"folder": str(folder), "runs": found.scores}, indent=1, allow_nan=False))
+    elif found.scores:
+        print("\n".join(summary_lines(found.scores)))
+    for run, why in found.trouble.items():
+        complain(f"{run} cannot be measured: {why}")
+    waiting, diverged = len(found.survey.unfinished), len(found.survey.diverged)
+    if waiting or diverged:
+        complain(f"not measured in {folder}: {waiting} runs that are not finished, {diverged} that diverged")
+    if not found.scores and not found.trouble:
+        complain(f"no run in {folder} is finished, so there is nothing to measure")
+    if found.trouble or not found.scores:
+        raise typer.Exit(1)
 
 
 def _score_arrays(

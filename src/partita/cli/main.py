@@ -16,6 +16,8 @@ from partita.cli.methods import methods
 from partita.cli.metrics import metrics
 from partita.cli.report import report
 from partita.cli.train import train
+from partita.cli.values import complain
+from partita.cli.verify import verify
 
 app = typer.Typer(
     help="Learn, measure and look at latent spaces that fall into independent parts.",
@@ -31,10 +33,12 @@ app.command()(data)
 app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(train)
 app.command()(evaluate)
 app.command()(report)
+app.command()(verify)
 
 
 def main() -> None:
-    """Exit status 0 on success, 2 on bad input with one line on stderr, 130 when interrupted."""
+    """Exit status 0 on success, 1 when a run diverged, is damaged or could not be measured, 2 on bad input with one
+    line on stderr, 130 when interrupted."""
     logging.basicConfig(format="partita: %(message)s", level=logging.WARNING)
     for said in ("partita.memory", "partita.compiler"):
         logging.getLogger(said).setLevel(logging.INFO)
@@ -102,5 +106,5 @@ def _with_suggestion(error: Any, words: Sequence[str]) -> str:
 
 
 def _fail(message: str, status: int) -> None:
-    print(f"partita: {' '.join(message.split())}", file=sys.stderr)
+    complain(message)
     sys.exit(status)

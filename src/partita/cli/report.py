@@ -5,15 +5,23 @@ from typing import Annotated
 
 import typer
 
+from partita.cli.values import complain
+
 
 def report(
     folder: Annotated[Path, typer.Argument(help="a study's folder")],
     out: Annotated[Path | None, typer.Option(help="the page to write; default DIR/report.html")] = None,
 ) -> None:
-    """Write one self-contained page about a study."""
+    """Write one self-contained page about a study. Exit status 1 when files of a run are damaged."""
     from partita.reports import write_page
     from partita.studies import Store, reload
+    from partita.studies.verify import survey
 
     store = Store(folder)
-    page = write_page(store, reload(store.runs()[0].data, folder), out or folder / "report.html")
-    print(page)
+    damaged = survey(store).damaged
+    data = reload(store.runs()[0].data, folder)
+    print(write_page(store, data, out or folder / "report.html", damaged=list(map(str, damaged))))
+    for damage in damaged:
+        complain(str(damage))
+    if damaged:
+        raise typer.Exit(1)

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from partita.cli.values import complain
+
 
 def train(
     context: typer.Context,
@@ -39,7 +41,8 @@ def train(
 ) -> None:
     """Train METHOD on data. Any keyword of the method is an option too: --beta 1,2,4 trains one run a value.
 
-    Several values or seeds make the cross product, trained together where structure allows.
+    Several values or seeds make the cross product, trained together where structure allows. Exit status 1 when a run
+    diverged.
     """
     from partita.cli.progress import progress
     from partita.cli.values import parse_data, parse_groups, parse_options, parse_seeds, say_units, with_labels
@@ -92,7 +95,6 @@ def train(
         return
     print(f"{len(runs) - len(diverged)} of {len(runs)} runs are in {out}; next: partita evaluate {out}")
     if diverged:
-        raise ValueError(
-            f"{len(diverged)} runs diverged: {', '.join(run.id for run in diverged)}; "
-            f"{why_diverged(dataset.x, dataset.x_scale)}"
-        )
+        why = why_diverged(dataset.x, dataset.x_scale)
+        complain(f"{len(diverged)} runs diverged: {', '.join(run.id for run in diverged)}; {why}")
+        raise typer.Exit(1)

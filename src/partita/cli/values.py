@@ -1,4 +1,4 @@
-"""Text of the command line as values."""
+"""Text of the command line as values, and lines for people."""
 
 import json
 import re
@@ -6,6 +6,17 @@ import sys
 from collections.abc import Sequence
 from inspect import Parameter
 from typing import Any
+
+LONGEST_LINE = 600
+
+
+def complain(message: str) -> None:
+    """One line on stderr, from its beginning and its end where it is endless: the end says what to do."""
+    words = " ".join(message.split())
+    if len(words) > LONGEST_LINE:
+        half = LONGEST_LINE // 2
+        words = f"{words[:half]} ... [{len(words) - 2 * half} characters] ... {words[-half:]}"
+    print(f"partita: {words}", file=sys.stderr)
 
 
 def parse_seeds(text: str) -> list[int]:

@@ -66,13 +66,21 @@ def checkerboard(n: int, dimensions: int, rng: np.random.Generator) -> np.ndarra
 
 
 def clusters(n: int, dimensions: int, rng: np.random.Generator) -> np.ndarray:
-    """Three Gaussian clusters of sd 0.15: on a triangle, or on a line for one dimension."""
-    which = rng.integers(0, 3, n)
-    centres = np.zeros((3, dimensions))
-    angle = 2 * np.pi * np.arange(3) / 3
-    centres[:, 0] = np.cos(angle) if dimensions > 1 else (-1, 0, 1)
-    if dimensions > 1:
-        centres[:, 1] = np.sin(angle)
+    """Gaussian clusters of sd 0.15, one more than dimensions, at equal distances: a triangle, a tetrahedron, and on.
+
+    In one dimension three on a line. Coordinate variances are 0.52. The centres span every direction, and fewer than
+    2^d clusters cannot be a product of d coordinates, so no linear map makes these independent; but a tetrahedron can
+    be turned to every other corner of a cube, where any two coordinates are independent and only all three are not.
+    """
+    if dimensions == 1:
+        centres = np.array([[-1.0], [0.0], [1.0]])
+    else:
+        # Rows of the discrete Fourier transform but the constant one: orthogonal, so the points are a regular simplex.
+        angle = 2 * np.pi * np.arange(dimensions + 1) / (dimensions + 1)
+        turns = [wave(k * angle) for k in range(1, dimensions // 2 + 1) for wave in (np.cos, np.sin)]
+        alternating = [np.cos((dimensions + 1) // 2 * angle) / np.sqrt(2)] if dimensions % 2 else []
+        centres = np.stack(turns + alternating, 1)
+    which = rng.integers(0, len(centres), n)
     return centres[which] + 0.15 * rng.standard_normal((n, dimensions))
 
 
@@ -101,7 +109,7 @@ SHAPES: dict[str, Shape] = {
     "bowtie": Shape(bowtie, (2, MANY), "two triangles, or cones, that meet in a point"),
     "spiral": Shape(spiral, (2, 3), "two turns of a spiral, or helix"),
     "checkerboard": Shape(checkerboard, (2, MANY), "opposite cells of a square, or cube"),
-    "clusters": Shape(clusters, (1, MANY), "three clusters"),
+    "clusters": Shape(clusters, (1, MANY), "clusters, one more than dimensions"),
     "uniform": Shape(uniform, (1, 1), "flat"),
     "two_peaks": Shape(two_peaks, (1, 1), "two Gaussian peaks"),
     "exponential": Shape(exponential, (1, 1), "one-sided tail"),

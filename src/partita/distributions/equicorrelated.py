@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from partita.distributions.columns import columns
-from partita.distributions.normal import LOG_2PI, NARROWEST, Block, DiagonalNormal, by_block, widened
+from partita.distributions.normal import LOG_2PI, NARROWEST, Block, DiagonalNormal, added_up
 
 
 @dataclass(frozen=True)
@@ -27,6 +26,11 @@ class EquicorrelatedNormal:
     def marginals(self) -> DiagonalNormal:
         """The product of the single latents' densities: the posterior with rho = 0."""
         return DiagonalNormal(self.mean, self.log_variance)
+
+    @property
+    def resolved(self) -> "EquicorrelatedNormal":
+        """As `DiagonalNormal.resolved`."""
+        return EquicorrelatedNormal(self.mean, self.log_variance.clamp(min=NARROWEST), self.rho)
 
     @property
     def covariance(self) -> Tensor:
@@ -55,8 +59,9 @@ class EquicorrelatedNormal:
 
     def log_prob_blocks(self, z: Tensor, blocks: Sequence[Block]) -> Tensor:
         """log q(z_S | n) of every row under its own density, (B, blocks)."""
-        d = (z - self.mean) * torch.exp(-0.5 * self.log_variance)
-        return torch.stack([self._block_log_prob(d, self.log_variance, block) for block in blocks], -1)
+        distances = ((z - self.mean) * torch.exp(-0.5 * self.log_variance)).unbind(-1)
+        widths = self.log_variance.unbind(-1)
+        return torch.stack([self._log_density(distances, widths, block) for block in blocks], -1)
 
     def kl_each(self, other: DiagonalNormal | None = None) -> Tensor:
         """KL of each latent's marginal, (B, K); their sum lacks `conditional_tc`."""
@@ -66,48 +71,26 @@ class EquicorrelatedNormal:
         """KL(self || other), (B,); `other` None is the standard normal. The constant -1/2 log det R is in it."""
         return self.kl_each(other).sum(-1) + self.conditional_tc
 
-    def pairwise(self, z: Tensor, block: Block, *, form: str = "dense") -> Tensor:
-        """log q(z_{i,S} | n_j) for every z_i against every density j, (len(z), B), by differences."""
-        d = (z.unsqueeze(-2) - self.mean) * torch.exp(-0.5 * self.log_variance)
-        return self._block_log_prob(d, self.log_variance, block)
+    def pairwise(self, z: Tensor, blocks: Sequence[Block]) -> Tensor:
+        """log q(z_{i,S} | n_j) for every z_i against every density j, (blocks, len(z), B), by differences."""
+        distances = self.marginals.standardised(z).unbind(-3)
+        widths = self.log_variance.mT.unsqueeze(-2).unbind(-3)
+        return torch.stack([self._log_density(distances, widths, block) for block in blocks], -3)
 
-    def ratios(self, z: Tensor, blocks: Sequence[Block]) -> tuple[Tensor, Tensor]:
-        """As `DiagonalNormal.ratios`, with the densities of whole blocks: two matrix products, the weighted sum of
-        squares and the sum of the standardised differences, whose square the correlation takes off again."""
-        size = len(blocks[0])
-        if self.rho == 0 or size == 1:
-            return self.marginals.ratios(z, blocks)
-        log_variance = self.log_variance.clamp(min=NARROWEST)
-        centre = self.mean.mean(-2, keepdim=True)
-        mean, points = by_block(self.mean - centre, blocks), by_block(z - centre, blocks)
-        wide = by_block(log_variance, blocks)
-        scale = torch.exp(-0.5 * wide)
-        whole = tuple(range(size))
-        own = self._block_log_prob((points - mean) * scale, wide, whole)
-        ones = torch.ones_like(own).unsqueeze(-1)
-        precision = scale.square() / (1 - self.rho)
-        offset = self._block_log_prob(torch.zeros_like(mean), wide, whole) - 0.5 * (mean.square() * precision).sum(-1)
-        left = torch.cat([-0.5 * points.square(), points, ones, -own.unsqueeze(-1)], -1)
-        right = torch.cat([precision, mean * precision, offset.unsqueeze(-1), ones], -1)
-        total = torch.cat([points, -ones], -1) @ torch.cat([scale, (mean * scale).sum(-1, keepdim=True)], -1).transpose(
-            -1, -2
-        )
-        return own, widened(left) @ widened(right).transpose(-1, -2) + 0.5 * _shared_precision(
-            self.rho, size
-        ) * total.square()
+    def _log_density(self, distances: Sequence[Tensor], widths: Sequence[Tensor], block: Block) -> Tensor:
+        """From standardised differences and log-variances, latent by latent, the log-density of a block.
 
-    def _block_log_prob(self, d: Tensor, log_variance: Tensor, block: Block) -> Tensor:
-        """From standardised differences d of all latents, the log-density of a block."""
-        d, size = columns(d, block), len(block)
-        squares = d.square().sum(-1) / (1 - self.rho) - _shared_precision(self.rho, size) * d.sum(-1).square()
+        d^T R^-1 d = sum_k (d_k - m)^2 / (1 - rho) + H m^2 / (1 + (H-1) rho), m the mean of d: what R^-1 takes off the
+        plain sum of squares is never computed, since it would cancel.
+        """
+        d, size = [distances[k] for k in block], len(block)
+        mean = added_up(d) / size
+        squares = size / (1 + (size - 1) * self.rho) * mean.square()
+        if size > 1:
+            squares = squares + added_up([(one - mean).square() for one in d]) / (1 - self.rho)
         constant = _log_determinant(self.rho, size) + size * LOG_2PI
-        return -0.5 * (squares + columns(log_variance, block).sum(-1) + constant)
+        return -0.5 * (squares + added_up([widths[k] for k in block]) + constant)
 
 
 def _log_determinant(rho: float, size: int) -> float:
     return (size - 1) * math.log1p(-rho) + math.log1p((size - 1) * rho)
-
-
-def _shared_precision(rho: float, size: int) -> float:
-    """What R^-1 takes off every entry of I / (1 - rho)."""
-    return rho / ((1 - rho) * (1 + (size - 1) * rho))

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from partita.distributions.columns import columns
-from partita.distributions.normal import LOG_2PI, NARROWEST, Block, DiagonalNormal, by_block, widened
+from partita.distributions.normal import LOG_2PI, NARROWEST, Block, DiagonalNormal
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,11 @@ class FullNormal:
     def factor(self) -> Tensor:
         """L, the Cholesky factor of the covariance, (B, K, K)."""
         return torch.exp(0.5 * self.log_scale).unsqueeze(-1) * (self.lower + _identity(self.lower))
+
+    @property
+    def resolved(self) -> "FullNormal":
+        """As `DiagonalNormal.resolved`, of each latent given those before it."""
+        return FullNormal(self.mean, self.log_scale.clamp(min=NARROWEST), self.lower)
 
     @property
     def covariance(self) -> Tensor:
@@ -70,34 +75,25 @@ class FullNormal:
         """KL(self || other), (B,); `other` None is the standard normal."""
         return self.kl_each(other).sum(-1) + self.conditional_tc
 
-    def pairwise(self, z: Tensor, block: Block, *, form: str = "dense") -> Tensor:
-        """log q(z_{i,S} | n_j) for every z_i against every density j, (len(z), B), by differences."""
-        whitener, log_determinant = self._whiteners([block])
-        d = columns(z, block).unsqueeze(-2) - columns(self.mean, block)
-        return _log_prob((whitener[0] @ d.unsqueeze(-1)).squeeze(-1), log_determinant[0])
+    def pairwise(self, z: Tensor, blocks: Sequence[Block]) -> Tensor:
+        """log q(z_{i,S} | n_j) for every z_i against every density j, (blocks, len(z), B), by differences."""
+        found: dict[Block, Tensor] = {}
+        for length in sorted({len(block) for block in blocks}):
+            alike = [block for block in blocks if len(block) == length]
+            found.update(zip(alike, self._against(z, alike).unbind(-3)))
+        return torch.stack([found[block] for block in blocks], -3)
 
-    def ratios(self, z: Tensor, blocks: Sequence[Block]) -> tuple[Tensor, Tensor]:
-        """As `DiagonalNormal.ratios`, with the densities of whole blocks: one matrix product over the H^2 products of
-        the block's latents."""
+    def _against(self, z: Tensor, blocks: Sequence[Block]) -> Tensor:
+        """Blocks of one size."""
         if len(blocks[0]) == 1:
-            return self.marginals.ratios(z, blocks)
-        wide = FullNormal(self.mean, self.log_scale.clamp(min=NARROWEST), self.lower)
-        centre = self.mean.mean(-2, keepdim=True)
-        mean, points = by_block(self.mean - centre, blocks), by_block(z - centre, blocks)
-        whitener, log_determinant = wide._whiteners(blocks)
-        own = _log_prob((whitener @ (points - mean).unsqueeze(-1)).squeeze(-1), log_determinant)
-        precision = whitener.transpose(-1, -2) @ whitener
-        scaled = (precision @ mean.unsqueeze(-1)).squeeze(-1)
-        offset = _log_prob(torch.zeros_like(mean), log_determinant) - 0.5 * (mean * scaled).sum(-1)
-        products = (points.unsqueeze(-1) * points.unsqueeze(-2)).flatten(-2)
-        ones = torch.ones_like(own).unsqueeze(-1)
-        left = torch.cat([-0.5 * products, points, ones, -own.unsqueeze(-1)], -1)
-        right = torch.cat([precision.flatten(-2), scaled, offset.unsqueeze(-1), ones], -1)
-        return own, widened(left) @ widened(right).transpose(-1, -2)
+            return self.marginals.pairwise(z, blocks)
+        whitener, log_determinant = self._whiteners(blocks)
+        d = _by_block(z, blocks).unsqueeze(-3) - _by_block(self.mean, blocks).unsqueeze(-2)
+        return _log_prob(d @ whitener.mT, log_determinant.unsqueeze(-1)).mT
 
     def _own(self, z: Tensor, blocks: Sequence[Block]) -> Tensor:
         whitener, log_determinant = self._whiteners(blocks)
-        d = by_block(z - self.mean, blocks).unsqueeze(-1)
+        d = _by_block(z - self.mean, blocks).unsqueeze(-1)
         return _log_prob((whitener @ d).squeeze(-1), log_determinant)
 
     def _whiteners(self, blocks: Sequence[Block]) -> tuple[Tensor, Tensor]:
@@ -126,6 +122,11 @@ class FullNormal:
 
 def _log_prob(whitened: Tensor, log_determinant: Tensor) -> Tensor:
     return -0.5 * (whitened.square().sum(-1) + log_determinant + whitened.shape[-1] * LOG_2PI)
+
+
+def _by_block(values: Tensor, blocks: Sequence[Block]) -> Tensor:
+    """(B, K) -> (blocks, B, size): the columns of each block, all of one size."""
+    return torch.stack([columns(values, block) for block in blocks], -3)
 
 
 def _identity(like: Tensor) -> Tensor:

@@ -31,6 +31,11 @@ class Posterior(Protocol):
         ...
 
     @property
+    def resolved(self) -> "Posterior":
+        """The same, except that what is narrower than `NARROWEST` counts as that wide."""
+        ...
+
+    @property
     def conditional_tc(self) -> Tensor:
         """KL(q(z|n) || prod_k q(z_k|n)), (B,): 0 where the latents are independent given n."""
         ...
@@ -55,11 +60,6 @@ class Posterior(Protocol):
         """KL(q(z|n) || other), (B,), in closed form; None is the standard normal."""
         ...
 
-    def pairwise(self, z: Tensor, block: Block, *, form: str = ...) -> Tensor:
-        """log q(z_{i,S} | n_j), (len(z), B)."""
-        ...
-
-    def ratios(self, z: Tensor, blocks: Sequence[Block]) -> tuple[Tensor, Tensor]:
-        """For blocks S of one size: log q(z_{i,S} | n_i), (blocks, B), and log q(z_{i,S} | n_j) - log q(z_{i,S} | n_i),
-        (blocks, B, B)."""
+    def pairwise(self, z: Tensor, blocks: Sequence[Block]) -> Tensor:
+        """log q(z_{i,S} | n_j), (blocks, len(z), B), by differences."""
         ...

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from partita.distributions import DiagonalNormal, Groups, as_groups, standard_normal_log_prob_each
+from partita.distributions.normal import NARROWEST, WIDEST
 from partita.kernels import log_mixture
 from partita.measures.arrays import as_matrix
 from partita.measures.gaussian import gaussian_tc
@@ -24,7 +25,6 @@ AT_ONCE = 2**22
 # Elements of z, in all permutations together, up to which they are one sum: small ones take longer to start than to do.
 PERMUTED_AT_ONCE = 2**17
 QUANTITIES = ("mi", "tc", "pc", "within_tc", "dim_kl", "kl")
-MOST_LOG_VARIANCE = 600.0
 
 Orders = Sequence[np.ndarray]  # of rows, one for each group
 
@@ -170,7 +170,7 @@ def _log_q(q: DiagonalNormal, z: Tensor, blocks: Sequence[tuple[int, ...]], by: 
     for first in range(0, len(z), step):
         end = min(first + step, len(z))
         weights = log_weights(by, len(z), size, z.device, z.dtype, rows=(first, end))
-        each = [q.pairwise(z[first:end], (k,)) for k in range(z.shape[1])]
+        each = q.pairwise(z[first:end], [(k,) for k in range(z.shape[1])])
         pairs = (sum((each[k] for k in block), weights) for block in distinct)
         found.append(torch.stack([torch.logsumexp(pair, 1) for pair in pairs], 1))
     logs = torch.cat(found)
@@ -261,12 +261,22 @@ def _posteriors(z: Any, mean: Any, log_variance: Any) -> tuple[Tensor, Tensor, T
         )
     if shapes[0][0] < 2:
         raise ValueError("an aggregated posterior needs at least 2 rows, got 1")
-    if tensors[2].abs().max() > MOST_LOG_VARIANCE:
-        raise ValueError(
-            f"log_variance goes beyond +-{MOST_LOG_VARIANCE:.0f}: it is the natural logarithm of the variance"
-        )
+    _check_widths(tensors[2])
     device = tensors[0].device
     return tensors[0], tensors[1].to(device), tensors[2].to(device)
+
+
+def _check_widths(log_variance: Tensor) -> None:
+    """ValueError where a posterior is so narrow or so wide that float32, by which models are trained, would not agree
+    with float64. TC, PC and MI do not depend on a latent's unit, so another unit is always to be had."""
+    outside = (log_variance < NARROWEST) | (log_variance > WIDEST)
+    if bool(outside.any()):
+        row, column = (int(i) for i in outside.nonzero()[0])
+        raise ValueError(
+            f"log_variance is {log_variance[row, column].item():.3g} at row {row}, column {column}, outside "
+            f"{NARROWEST:g} to {WIDEST:g}: it is the natural logarithm of the variance; where it is right, put that "
+            "latent (z, mean and log_variance) into another unit"
+        )
 
 
 def _as_tensor(values: Any, name: str) -> Tensor:

@@ -26,10 +26,7 @@ def label_reconstruction(trace: Trace) -> dict[str, Tensor]:
     The variance decides whether the conditional prior says anything: it collapses to N(0, I) for labels whose own
     variance is below it (section 2.2).
     """
-    z = _conditional(trace).sample(trace.noise["prior"])
-    variance = torch.log(trace.knobs["u_decoder_var"])
-    density = DiagonalNormal(trace.networks["label_decoder"](z), variance)
-    return {"label_recon": -density.log_prob(trace.drawn["u"]).mean()}
+    return {"label_recon": -_decoded_label_density(trace).mean()}
 
 
 def prior_kl(trace: Trace) -> dict[str, Tensor]:
@@ -81,6 +78,19 @@ def label_entropy(trace: Trace) -> dict[str, Tensor]:
     return {"label_entropy": (hidden * _predicted(trace).entropy(trace.noise["u"])).mean()}
 
 
+def label_kl(trace: Trace) -> Tensor:
+    """KL(q(u|x) || p(u)) from the draw of u, (M,): what a bound on log p(x) pays for labels that it is not told.
+
+    It is -H(q(u|x)) - E log p(u). A model that decodes labels (IDVAE) has its own p(u) = int p(u|z) N(z; 0, I) dz,
+    known by its bound E_{q(z|u)} log p(u|z) - KL(q(z|u) || N(0, I)): the cost is then too high by that bound's gap,
+    never too low. To the others labels are uniform on the unit cube, as when they sample: log p(u) = 0.
+    """
+    cost = -_predicted(trace).entropy(trace.noise["u"])
+    if "label_decoder" not in trace.networks:
+        return cost
+    return cost - _decoded_label_density(trace) + _conditional(trace).kl_to()
+
+
 def shown(batch: Batch) -> Tensor:
     """(M,): 1 for rows that show their labels, else 0."""
     assert batch.u is not None
@@ -90,6 +100,13 @@ def shown(batch: Batch) -> Tensor:
 def _conditional(trace: Trace) -> DiagonalNormal:
     assert isinstance(trace.prior, ConditionalNormal)
     return trace.prior.density
+
+
+def _decoded_label_density(trace: Trace) -> Tensor:
+    """log p(u|z) of the labels gone on with, z ~ q(z|u), (M,)."""
+    z = _conditional(trace).sample(trace.noise["prior"])
+    variance = torch.log(trace.knobs["u_decoder_var"])
+    return DiagonalNormal(trace.networks["label_decoder"](z), variance).log_prob(trace.drawn["u"])
 
 
 def _predicted(trace: Trace) -> LogitNormal:

@@ -49,7 +49,7 @@ class Parts:
             "within_tc": self.groups + singles,
         }
         wanted = tuple(dict.fromkeys(block for name in self.quantities for block in blocks[name]))
-        q = trace.q if self.density == "exact" else trace.q.marginals
+        q = (trace.q if self.density == "exact" else trace.q.marginals).resolved
         if self.by == "bank":
             logs = aggregate_with_bank(q.marginals, trace.z, wanted, trace.batch.carry["bank"], size=trace.batch.size)
         else:

@@ -14,6 +14,8 @@ from partita.networks.bodies import BODIES, IMAGES_ONLY, read
 from partita.networks.posteriors import POSTERIORS, checked_rho
 
 PRECISIONS = ("float32", "bf16")
+# A step's memory grows with the latents times the batch squared: more of them are a slip of the hand.
+MOST_LATENTS = 10_000
 
 
 @dataclass(frozen=True)
@@ -37,8 +39,8 @@ class Architecture:
     precision: str = "float32"
 
     def __post_init__(self):
-        if self.latents < 1:
-            raise ValueError(f"latents must be at least 1, got {self.latents}")
+        if not 1 <= self.latents <= MOST_LATENTS:
+            raise ValueError(f"latents must be from 1 to {MOST_LATENTS:,}, got {self.latents:,}")
         if self.network not in BODIES:
             meant = nearest(self.network, BODIES)
             raise ValueError(f"unknown network {self.network!r}{meant}; there are {', '.join(BODIES)}")

@@ -5,7 +5,6 @@ latent k, which is the best diagonal posterior where decoder and likelihood are 
 """
 
 import copy
-import logging
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -13,13 +12,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from partita.data.switch import limits_are_no_news
 from partita.distributions import as_groups
 from partita.measures.autoencoder import mean_reconstruction, weight_norm
+from partita.measures.ica import independent_coordinates, unmixing
 from partita.recipes.program import Candidate, Phase, Program
 from partita.recipes.recipe import nonnegative, one_player
-
-log = logging.getLogger("partita")
 
 Networks = Mapping[str, nn.Module]
 STEP = 1e-3
@@ -103,38 +100,6 @@ def untangle_codes(networks: Networks, x: Tensor, seed: int) -> None:
     _put(first.weight, weight @ np.linalg.inv(transform).T)
     _put(first.bias, bias + weight @ centre)
     set_widths(networks, x)
-
-
-def independent_coordinates(
-    codes: np.ndarray, seed: int, doubts: int = logging.WARNING
-) -> tuple[np.ndarray, np.ndarray]:
-    """A centre and a matrix (K, K): (codes - centre) @ matrix are independent, of unit variance, by linear ICA.
-
-    Directions in which the codes hardly vary are kept as they are. `doubts` is the level at which they are logged.
-    """
-    centre, latents = codes.mean(0), codes.shape[1]
-    variance, vectors = np.linalg.eigh(np.cov(codes.T).reshape(latents, latents))
-    variance = variance[::-1]
-    alive = variance > 1e-6 * variance[0]
-    whiten = vectors[:, ::-1] / np.sqrt(np.where(alive, variance, 1.0))
-    rotation = np.eye(latents)
-    rotation[np.ix_(alive, alive)] = unmixing((codes - centre) @ whiten[:, alive], seed, doubts).T
-    return centre, whiten @ rotation
-
-
-def unmixing(white: np.ndarray, seed: int, doubts: int = logging.WARNING) -> np.ndarray:
-    """The rotation that makes white data (n, K) independent, by FastICA."""
-    from sklearn.decomposition import FastICA
-
-    if white.shape[1] < 2:
-        return np.eye(white.shape[1])
-    settings: dict = {"whiten": False, "fun": "logcosh", "max_iter": 1000, "tol": 1e-6, "random_state": seed % 2**32}
-    solver = FastICA(**settings)
-    with limits_are_no_news:
-        solver.fit(white)
-    if solver.n_iter_ == settings["max_iter"]:
-        log.log(doubts, "FastICA did not converge in 1000 iterations: the data may be Gaussian in some directions")
-    return solver.components_
 
 
 def set_widths(networks: Networks, x: Tensor) -> None:

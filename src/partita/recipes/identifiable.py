@@ -67,7 +67,8 @@ def ivae(
     latents are identifiable up to simple maps. It cannot encode a new row without labels except by guessing
     them first, and too few distinct labels identify nothing.
 
-    Defaults: beta 1, width 1000 and depth 3 from spec 004, after the paper's release.
+    Defaults: beta 1, width 1000 and depth 3 from spec 004, after the paper's release. In the ELBO labels are uniform a
+    priori, and KL(q(u|x) || p(u)) is paid for.
     """
     nonnegative(beta=beta)
     recipe = _with_prior(
@@ -97,7 +98,8 @@ def idvae(
     Use it as ivae when the prior should follow the labels and not the encoder. It cannot use labels that hardly
     vary: below `u_decoder_var` they count as noise.
 
-    Defaults: u_decoder_var 0.01, width 1000, depth 3 and the isolated prior are the paper's.
+    Defaults: width 1000, depth 3 and the isolated prior are the paper's. It does not give u_decoder_var; 0.01 is ours,
+    about 1 nat a label of [0, 1]. Its release has 0.5, more than any such label varies: the prior then collapses.
     """
     recipe = _idvae(beta, u_decoder_var, (prior_width, prior_depth), latents, architecture)
     model, prior = recipe.players

@@ -26,7 +26,7 @@ SETTINGS_PICTURED = 6
 SWATCH_DASHES = {"solid": "", "dashed": "6 3", "dotted": "1.5 2.5", "dashdot": "6 2 1.5 2"}
 
 
-def write_page(store: Store, dataset: Dataset, out: Path) -> Path:
+def write_page(store: Store, dataset: Dataset, out: Path, damaged: Sequence[str] = ()) -> Path:
     """Writes what a person should see of a study to `out`, whole or not at all, and returns its path.
 
     Every run is in the tables, whether it finished, diverged or is under way. Pictures are made of one run a setting,
@@ -40,7 +40,8 @@ def write_page(store: Store, dataset: Dataset, out: Path) -> Path:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    html = environment.get_template("page.html").render(**_content(store, dataset, settings))
+    content = _content(store, dataset, settings) | {"damaged": list(damaged)}
+    html = environment.get_template("page.html").render(**content)
     write_bytes(Path(out), html.encode("utf-8", "replace"))
     return Path(out)
 

@@ -4,9 +4,12 @@ A linear map leaves the joint entropy as it is, up to log |det|, so the total co
 sum_k h(y_k) - log |det W| + constant: one-dimensional entropies decide, and those are cheap and accurate.
 """
 
+import logging
 from dataclasses import dataclass
 
 import numpy as np
+
+from partita.measures.ica import unmixing
 
 # A turn that saves less than this many nats follows the noise of the entropy estimate.
 WORTHWHILE = 0.003
@@ -61,20 +64,10 @@ def least_dependent_rotation(white: np.ndarray, *, seed: int = 0, restarts: int 
 
 
 def _fast_ica(white: np.ndarray, seed: int) -> list[np.ndarray]:
-    import warnings
-
-    from sklearn.decomposition import FastICA
-
-    rotations = []
-    for contrast in ("logcosh", "cube", "exp"):
-        with warnings.catch_warnings():
-            # Gaussian coordinates have no preferred direction and never converge; the turns below settle the rest.
-            warnings.simplefilter("ignore")
-            model = FastICA(whiten="unit-variance", fun=contrast, random_state=seed, max_iter=300).fit(white)
-        if np.isfinite(model.components_).all():
-            left, _, right = np.linalg.svd(model.components_.T)
-            rotations.append(left @ right)
-    return rotations
+    # Gaussian coordinates have no preferred direction and never converge; the turns that follow settle the rest.
+    settings: dict = {"doubts": logging.DEBUG, "iterations": 300, "tolerance": 1e-4}
+    found = [unmixing(white, seed, contrast=contrast, **settings).T for contrast in ("logcosh", "cube", "exp")]
+    return [rotation for rotation in found if np.isfinite(rotation).all()]
 
 
 def _turn_pairs(white: np.ndarray, rotation: np.ndarray, sweeps: int) -> np.ndarray:

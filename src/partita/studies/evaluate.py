@@ -10,6 +10,7 @@ from torch import Tensor
 
 from partita.data import Dataset
 from partita.distributions import Groups, as_groups
+from partita.distributions.normal import NARROWEST, WIDEST
 from partita.measures.aggregate import decompose
 from partita.measures.correlation import correlation, gaussian_tc, null_correlation
 from partita.measures.gaussian import DEAD_VARIANCE
@@ -18,7 +19,7 @@ from partita.metrics.registry import in_classes
 from partita.studies.population import Population
 from partita.studies.rows import some_rows
 from partita.studies.run import Run
-from partita.studies.scoring import agreement, scored
+from partita.studies.scoring import agreement, scored, scored_as
 from partita.studies.source import labels_of
 from partita.studies.store import Store
 from partita.training import Model
@@ -40,13 +41,15 @@ def evaluate_run(
     `metrics` that the data do not allow are left out; "all" adds what the latent space turned into (`structure`).
 
     Where the encoder takes labels, it is given those that the model's own predictor finds in x, and `with_u` has the
-    scores of codes made from the true labels, as in the IDVAE paper.
+    scores of codes made from the true labels, as in the IDVAE paper. `elbo` is a bound on log p(x) whatever the method
+    (`Model.bound`); the bound on log p(x|u) is `conditional_elbo`, in `with_u`.
     """
     model = store.model(run, dataset.x_scale, device)
     rows = some_rows(dataset.size, ROWS_SCORED)
     x = dataset.x[rows]
-    mean, log_variance = model.posterior(x)
-    scores: dict[str, Any] = {"run": run.id, "n": len(rows), **_reconstruction(model, x, dataset.x_scale)}
+    mean, log_variance = _posterior(model, x)
+    scores: dict[str, Any] = {"run": run.id, "scored": scored_as(metrics), "n": len(rows)}
+    scores |= _reconstruction(model, x, dataset.x_scale)
     grouping = "groups found in training" if run.program.finds_groups else "own groups"
     judged = partial(_judged, model.recipe.groups, grouping, dataset, rows, metrics, model.device)
     scores |= judged(mean, log_variance, partial(_codes, model, dataset))
@@ -58,8 +61,10 @@ def evaluate_run(
         y = labels_of(dataset)
         scale = prepare_labels(y, dataset.size, dataset.labelled).scale
         u = scale.of(y, dataset.size)
-        told = model.posterior(x, u[rows])
-        scores["with_u"] = judged(*told, partial(_codes, model, dataset, u=u))
+        recon, kl = model.bound(x, u=u[rows])
+        told = judged(*_posterior(model, x, u[rows]), partial(_codes, model, dataset, u=u))
+        # a bound on log p(x|u): more is known, so it may lie far above the ELBO
+        scores["with_u"] = {**told, "conditional_elbo": float(-(recon + kl).mean())}
     store.save_scores(run, scores)
     return scores
 
@@ -72,9 +77,17 @@ def evaluate_agreement(
         return None
     x = dataset.x[some_rows(dataset.size, ROWS_SCORED)]
     found = agreement([store.model(run, dataset.x_scale, device).posterior(x) for run in runs]).as_dict()
+    found["of"] = [run.id for run in runs]
     for run in runs:
         store.save_scores(run, (store.scores(run) or {}) | {"udr": found})
     return found
+
+
+def _posterior(model: Model, x: np.ndarray, u: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Means and log-variances, these as far as an aggregated posterior can be made of them: an encoder that no KL holds
+    back, a game's, may be surer than that."""
+    mean, log_variance = model.posterior(x, u)
+    return mean, np.clip(log_variance, NARROWEST, WIDEST)
 
 
 def _judged(
@@ -210,7 +223,7 @@ def _joint(model: Model, x: np.ndarray, scores: dict[str, Any]) -> dict[str, Any
         noise = np.random.default_rng(0).standard_normal(tuple(q.mean.shape))
         z = q.sample(torch.as_tensor(noise, dtype=q.mean.dtype, device=q.mean.device))
         groups = [tuple(group) for group in scores["correlation"]["groups"]]
-        found = decompose(q, z, groups, by="naive", size=len(rows), form="dense")
+        found = decompose(q, z, groups, by="naive", size=len(rows))
     return {name: float(found[name]) for name in ("mi", "tc", "pc", "within_tc", "dim_kl")} | {"n": len(rows)}
 
 

@@ -1,25 +1,29 @@
 """Training the runs of a study: what is finished is left alone, what was under way goes on."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 
 import torch
-from filelock import FileLock, Timeout
 
 from partita.data import Dataset
 from partita.studies.ahead import compile_ahead
 from partita.studies.earlier import as_filed
+from partita.studies.leftovers import collect
 from partita.studies.plan import ensembles
 from partita.studies.room import Room, data_on, say_peak
 from partita.studies.run import Run
 from partita.studies.shares import dealt, splits_rows
 from partita.studies.store import Store
+from partita.studies.verify import damage_of
 from partita.studies.watching import watched_metrics
 from partita.studies.workshop import Watch, Workshop
 from partita.training import Interrupted, interruptible
 from partita.training.fit import NOTHING, SECONDS_BETWEEN_CHECKPOINTS
 from partita.training.ranks import ALONE, Ranks
 from partita.training.strides import side_by_side
+
+log = logging.getLogger("partita")
 
 
 def train(
@@ -47,7 +51,7 @@ def train(
     known = {run.id: run for run in runs}
     if ranks.first:
         store.check_writable()
-    with _locked(store) if ranks.first else nullcontext(), interruptible(patient=ranks.size > 1) as asked:
+    with store.locked() if ranks.first else nullcontext(), interruptible(patient=ranks.size > 1) as asked:
         shares = ranks.size // together.size
         x, room = data_on(dataset, device), Room(dataset.size, device)
         arranged = _arranged(runs, store, resume, room.models, shares) if ranks.first else None
@@ -63,6 +67,8 @@ def train(
             raise
         say_peak(device)
         _wait_for_all(ranks, asked)
+        if ranks.first:
+            collect(store)
     return [run for run in runs if ranks.first and (store.result(run) or {}).get("status") == "diverged"]
 
 
@@ -70,20 +76,37 @@ def _arranged(
     runs: Sequence[Run], store: Store, resume: bool, at_once: Callable[[Run], int], shares: int
 ) -> list[list[list[str]]]:
     """For each share the ensembles to train, as ids. First those that were interrupted, as they were: only the same
-    company gives the same bytes."""
-    if not resume:
-        for run in runs:
+    company gives the same bytes. Of one that was being filed, the runs that have their files already are not waited
+    for, and not written again; but it goes on as a whole."""
+    for run in runs:
+        if resume:
+            _check_whole(store, run)
+        else:
             store.forget(run)
             store.checkpoints([run]).clear()
-    waiting = {run.id: run for run in runs if store.result(run) is None}
+    collect(store)
+    known = {run.id: run for run in runs}
+    waiting = {run.id for run in runs if store.result(run) is None}
     pieces = []
     for members in store.under_way() if resume else ():
-        if all(member in waiting for member in members):
-            pieces.append([waiting.pop(member) for member in members])
-    pieces += ensembles(list(waiting.values()), at_once, shares)
+        if all(member in known for member in members) and any(member in waiting for member in members):
+            pieces.append([known[member] for member in members])
+            waiting.difference_update(members)
+    pieces += ensembles(runs, at_once, shares, waiting)
     for members in pieces if not resume else ():
         store.checkpoints(members).clear()
     return dealt(pieces, shares)
+
+
+def _check_whole(store: Store, run: Run) -> None:
+    """A run that has ended and whose files are not whole is forgotten, and so trained again."""
+    damaged = damage_of(store, run)
+    for damage in damaged:
+        log.warning("%s; the run is trained again", damage.words)
+    if damaged:
+        store.forget(run)
+    elif store.result(run) is not None and store.describe(run):
+        log.warning("%s was missing or damaged and is written again", store.folder_of(run) / "run.json")
 
 
 def _wait_for_all(ranks: Ranks, asked: Callable[[], bool]) -> None:
@@ -94,13 +117,3 @@ def _wait_for_all(ranks: Ranks, asked: Callable[[], bool]) -> None:
         if asked():
             raise Interrupted("stopped before all processes were done") from None
         raise
-
-
-@contextmanager
-def _locked(store: Store) -> Iterator[None]:
-    lock = FileLock(store.folder / ".lock", timeout=0)
-    try:
-        with lock:
-            yield
-    except Timeout:
-        raise OSError(f"another process is training in {store.folder}; wait for it or choose another --out") from None

@@ -1,6 +1,6 @@
 """From what a person asked for to runs, and from runs to ensembles."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import Any
@@ -43,6 +43,8 @@ def plan(
     """
     # a file may be called anything
     paper = PAPER_SETTINGS.get(dataset.name, {}) if "path" not in dataset.description else {}
+    if latents is not None and latents < 1:
+        raise ValueError(f"latents must be at least 1, got {latents}")
     if latents is None:
         latents = paper.get("latents") if groups is None or isinstance(groups, str) else _size_of(groups)
     if groups is None and latents == paper.get("latents"):
@@ -95,20 +97,31 @@ def _as_methods_need(runs: Sequence[Run], dataset: Dataset) -> list[Run]:
     return [replace(run, **changes[run.setting]) for run in runs]
 
 
-def ensembles(runs: Sequence[Run], at_once: Callable[[Run], int], shares: int = 1) -> list[list[Run]]:
+def ensembles(
+    runs: Sequence[Run], at_once: Callable[[Run], int], shares: int = 1, waiting: Collection[str] | None = None
+) -> list[list[Run]]:
     """Runs that share structure, data and length, in groups of as many models as `at_once` says of their first, in the
-    order they were asked for; cut further so that `shares` processes can have as many each."""
+    order they were asked for; cut further so that `shares` processes can have as many each.
+
+    Where only some are `waiting`, those of each group: who trains with whom is a matter of what was asked for, not of
+    what was done when a process was killed.
+    """
     shared: dict[Any, list[Run]] = {}
     for run in runs:
         shared.setdefault((run.program.structure, run.steps, run.batch_size), []).append(run)
     pieces = []
     for together in shared.values():
+        if waiting is not None and not any(run.id in waiting for run in together):
+            continue
         program = together[0].program
         # runs that find their groups may find different ones, and go on in ensembles of their own
         width = 1 if program.finds_groups else max(1, at_once(together[0]) // program.at_once)
         width = min(width, -(-len(together) // shares))
         pieces += [together[i : i + width] for i in range(0, len(together), width)]
-    return pieces
+    if waiting is None:
+        return pieces
+    left = [[run for run in piece if run.id in waiting] for piece in pieces]
+    return [piece for piece in left if piece]
 
 
 def _size_of(groups: Sequence) -> int:

@@ -33,12 +33,15 @@ class Run:
 
     def __post_init__(self):
         method_named(self.method)
-        for name in ("steps", "batch_size"):
+        for name in ("options", "architecture", "data"):
+            if not isinstance(getattr(self, name), Mapping):
+                raise ValueError(f"{name} must be an object of names and values, got {getattr(self, name)!r}")
+        for name, least in (("steps", 1), ("batch_size", 1), ("seed", 0)):
             value = getattr(self, name)
-            if not isinstance(value, int) or value < 1:
-                raise ValueError(f"{name.replace('_', ' ')} must be a whole number of at least 1, got {value}")
-        if not isinstance(self.seed, int) or self.seed < 0:
-            raise ValueError(f"seed must be a whole number of at least 0, got {self.seed}")
+            if not isinstance(value, int) or isinstance(value, bool) or value < least:
+                raise ValueError(f"{name.replace('_', ' ')} must be a whole number of at least {least}, got {value}")
+        if not isinstance(self.learning_rate, int | float) or isinstance(self.learning_rate, bool):
+            raise ValueError(f"learning rate must be a number, got {self.learning_rate}")
 
     @property
     def recipe(self) -> Recipe:

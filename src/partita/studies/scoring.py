@@ -1,6 +1,6 @@
 """The metrics of one run, and of the runs of one setting together, as JSON."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -10,6 +10,9 @@ from partita.distributions import Groups, as_groups
 from partita.metrics import METRICS, Score, evaluate, udr
 from partita.studies.population import Population
 from partita.studies.rows import rows_to_score
+
+# Raised whenever a stored number would come out otherwise, so that older scores are measured again.
+SCORING = 2
 
 
 def scored(
@@ -58,6 +61,19 @@ def asked_for(metrics: str | Sequence[str]) -> list[str]:
     if unknown:
         raise ValueError(f"unknown metric {', '.join(map(repr, unknown))}: choose from {', '.join(METRICS)}")
     return [name for name in names if METRICS[name].needs != "models"]
+
+
+def scored_as(metrics: str | Sequence[str]) -> dict[str, Any]:
+    """How scores were made, kept beside them."""
+    return {"version": SCORING, "metrics": "all" if metrics == "all" else sorted(asked_for(metrics))}
+
+
+def is_current(scores: Mapping[str, Any], metrics: str | Sequence[str]) -> bool:
+    """Whether stored scores hold what these metrics would give today."""
+    made = scores.get("scored")
+    if not isinstance(made, Mapping) or made.get("version") != SCORING:
+        return False
+    return made["metrics"] == "all" or (metrics != "all" and set(asked_for(metrics)) <= set(made["metrics"]))
 
 
 def agreement(posteriors: Sequence[tuple[np.ndarray, np.ndarray]]) -> Score:

@@ -6,23 +6,35 @@ DIR/runs/<id>/weights.safetensors   the trained parameters
 DIR/runs/<id>/result.json           how it ended; a run is finished when this exists
 DIR/runs/<id>/scores.json           what `partita evaluate` measured
 DIR/ensembles/<id>/                 checkpoints of runs under way (an execution detail)
+DIR/damaged/<id>/                   what `partita verify --repair` put aside
+
+A run.json is checked by its folder's name, which is a digest of it; result.json has a digest of itself and of the
+history, scores.json and the safetensors files have one of themselves.
 """
 
 import hashlib
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from filelock import FileLock, Timeout
 
 from partita.studies.run import Run
 from partita.training import Checkpoints, History, Model
-from partita.training.files import read_json, read_tensors, write_bytes, write_json, write_tensors
+from partita.training.checkpoint import company_of
+from partita.training.files import append_line, digest_of, make_folder, read_json, remove, write_bytes, write_json
+from partita.training.model import check_parameters
 from partita.training.program import Trained
+from partita.training.tensors import read_tensors, write_tensors
+
+# What result.json of partita 0.1 says, which had no digest.
+RESULT_OF_0_1 = {"status", "step", "diverged_at", "groups", "merges"}
 
 
 @dataclass(frozen=True)
@@ -32,30 +44,71 @@ class Store:
     def folder_of(self, run: Run) -> Path:
         return self.folder / "runs" / run.id
 
-    def runs(self) -> list[Run]:
-        """Every run of the study; ValueError when the folder holds none."""
-        files = sorted(self.folder.glob("runs/*/run.json"))
-        if not files:
+    def folders(self) -> list[Path]:
+        """Those of the runs; ValueError when there are none."""
+        found = sorted(path for path in self.folder.glob("runs/*") if path.is_dir() and any(path.iterdir()))
+        if not found:
             raise ValueError(
                 f"{self.folder} holds no runs; `partita train METHOD --data NAME --out {self.folder}` makes some"
             )
-        runs = [Run.from_json(read_json(file)) for file in files]
+        return found
+
+    def run_in(self, folder: Path) -> Run:
+        """What the run in a folder is; ValueError, naming the file, when it does not say, or says it of another."""
+        path = folder / "run.json"
+        if not path.exists():
+            raise ValueError(f"{path} is missing")
+        content = read_json(path)
+        try:
+            run = Run.from_json(content)
+            same = run.id == folder.name
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"{path} is damaged: {error}") from None
+        if not same:
+            raise ValueError(f"{path} was changed: it describes {run.id}, not the run of its folder")
+        return run
+
+    def runs(self) -> list[Run]:
+        """Every run of the study that says what it is; ValueError when none does."""
+        runs, trouble = [], []
+        for folder in self.folders():
+            try:
+                runs.append(self.run_in(folder))
+            except ValueError as error:
+                trouble.append(error)
+        if not runs:
+            raise trouble[0]
         return sorted(runs, key=lambda run: (run.setting, run.seed))
 
     def begin(self, run: Run, history: History, position: int) -> None:
         """Writes what the run is, and its log as far as the checkpoint knows it."""
-        self.folder_of(run).mkdir(parents=True, exist_ok=True)
-        write_json(self.folder_of(run) / "run.json", run.as_json())
-        rows = [_row(history, position, point) for point in range(len(history.steps))]
-        write_bytes(self.folder_of(run) / "history.jsonl", "".join(rows).encode())
+        self.describe(run)
+        self._write_history(run, history, position, synced=False)
+
+    def describe(self, run: Run) -> bool:
+        """Writes what the run is, and whether that was necessary."""
+        path = self.folder_of(run) / "run.json"
+        try:
+            if read_json(path) == json.loads(json.dumps(run.as_json())):
+                return False
+        except (OSError, ValueError):
+            pass
+        write_json(path, run.as_json())
+        return True
+
+    def _write_history(self, run: Run, history: History, position: int, *, synced: bool) -> str:
+        content = "".join(_row(history, position, point) for point in range(len(history.steps))).encode()
+        write_bytes(self.folder_of(run) / "history.jsonl", content, synced=synced)
+        return digest_of(content)
 
     def log(self, run: Run, history: History, position: int) -> None:
-        with open(self.folder_of(run) / "history.jsonl", "a", encoding="utf-8") as file:
-            file.write(_row(history, position, len(history.steps) - 1))
+        append_line(self.folder_of(run) / "history.jsonl", _row(history, position, len(history.steps) - 1))
 
     def finish(self, run: Run, trained: Trained) -> None:
-        """Writes the weights and how the run ended; where it found its groups, those with both, and the evidence; where
-        several candidates were trained, whose weights these are; where rows were held out, of which step they are."""
+        """Writes the log, the weights and, last, how the run ended. Where it found its groups, those with both, and the
+        evidence; where several candidates were trained, whose weights these are; where rows were held out, of which
+        step they are."""
+        log = self._write_history(run, trained.history, 0, synced=True)
         found: dict[str, Any] = {} if trained.groups is None else {"groups": [list(group) for group in trained.groups]}
         if trained.candidate:
             found["candidate"] = trained.candidate
@@ -63,70 +116,101 @@ class Store:
         write_tensors(self.folder_of(run) / "weights.safetensors", "weights", trained.model, about)
         status = "finished" if trained.diverged is None else "diverged"
         ending = {"status": status, "step": trained.step, "diverged_at": trained.diverged, **found}
-        if run.program.hold_out:
-            ending["kept_step"] = trained.kept_step
         if trained.groups is not None:
             ending["merges"] = list(trained.evidence)
-        write_json(self.folder_of(run) / "result.json", ending)
+        if run.program.hold_out:
+            ending["kept_step"] = trained.kept_step
+        write_json(self.folder_of(run) / "result.json", {**ending, "history": log}, sealed=True)
 
     def forget(self, run: Run) -> None:
         for name in ("result.json", "weights.safetensors", "scores.json", "history.jsonl"):
-            (self.folder_of(run) / name).unlink(missing_ok=True)
+            remove(self.folder_of(run) / name)
 
-    def result(self, run: Run) -> dict | None:
+    def result(self, run: Run) -> dict[str, Any] | None:
+        """How the run ended, None where it did not; ValueError, naming the file, when it is damaged."""
         path = self.folder_of(run) / "result.json"
-        return read_json(path) if path.exists() else None
+        if not path.exists():
+            return None
+        result = read_json(path)
+        known = result.get("status") in ("finished", "diverged") and isinstance(result.get("step"), int)
+        if not known or not ("digest" in result or result.keys() <= RESULT_OF_0_1):
+            raise ValueError(f"{path} is damaged: it does not say how the run ended")
+        return result
 
     def finished(self) -> list[Run]:
-        """The runs that ended well."""
-        return [run for run in self.runs() if (self.result(run) or {}).get("status") == "finished"]
+        """The runs that ended well, of those that can say so."""
+        return [run for run in self.runs() if self._status(run) == "finished"]
+
+    def _status(self, run: Run) -> str | None:
+        try:
+            return (self.result(run) or {}).get("status")
+        except ValueError:
+            return None
 
     def model(self, run: Run, x_scale: float = 1.0, device: torch.device | None = None) -> Model:
-        tensors, about = read_tensors(self.folder_of(run) / "weights.safetensors", "weights")
+        path = self.folder_of(run) / "weights.safetensors"
+        tensors, about = read_tensors(path, "weights")
         if about.get("run") != run.id:
-            raise ValueError(f"{self.folder_of(run)} holds the weights of another run, {about.get('run')}")
-        candidate = run.program.candidates[about.get("candidate", 0)]
-        groups = tuple(tuple(group) for group in about["groups"]) if candidate.finds_groups else None
-        return Model(candidate.last(groups), tensors, x_scale, device or "cpu")
+            raise ValueError(f"{path} holds the weights of another run, {about.get('run')}")
+        try:
+            candidate = run.program.candidates[about.get("candidate", 0)]
+            groups = tuple(tuple(group) for group in about["groups"]) if candidate.finds_groups else None
+            recipe = candidate.last(groups)
+            check_parameters(recipe, tensors)
+        except (ValueError, TypeError, KeyError, IndexError) as error:
+            raise ValueError(f"{path} does not fit what the run is: {error}") from None
+        return Model(recipe, tensors, x_scale, device or "cpu")
 
     def history(self, run: Run) -> dict[str, np.ndarray]:
         """`step` and every logged quantity, an array each."""
         path = self.folder_of(run) / "history.jsonl"
-        text = path.read_text("utf-8") if path.exists() else ""
-        rows = [
-            json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")
-        ]  # not a cut last one
-        names = rows[0].keys() if rows else ()
-        return {name: np.array([np.nan if row[name] is None else row[name] for row in rows]) for name in names}
+        lines = path.read_text("utf-8", "replace").splitlines(keepends=True) if path.exists() else []
+        try:
+            rows = [json.loads(line) for line in lines if line.endswith("\n")]  # not a cut last one
+            names = rows[0].keys() if rows else ()
+            columns = {name: [np.nan if row[name] is None else row[name] for row in rows] for name in names}
+            return {name: np.array(column, np.int64 if name == "step" else np.float64)
+                    for name, column in columns.items()}  # fmt: skip
+        except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
+            raise ValueError(f"{path} is damaged: {error}") from None
 
     def scores(self, run: Run) -> dict | None:
         path = self.folder_of(run) / "scores.json"
-        return read_json(path) if path.exists() else None
+        if not path.exists():
+            return None
+        scores = read_json(path)
+        scores.pop("digest", None)
+        return scores
 
     def save_scores(self, run: Run, scores: dict) -> None:
-        write_json(self.folder_of(run) / "scores.json", scores)
+        write_json(self.folder_of(run) / "scores.json", scores, sealed=True)
 
     def checkpoints(self, runs: Sequence[Run]) -> Checkpoints:
         members = tuple(run.id for run in runs)
         name = hashlib.blake2b("\n".join(members).encode(), digest_size=8).hexdigest()
         return Checkpoints(self.folder / "ensembles" / name, members)
 
-    def under_way(self) -> list[list[str]]:
-        """The members of every ensemble that has a readable checkpoint."""
-        found = []
-        for folder in sorted(self.folder.glob("ensembles/*")):
-            for name in ("newest", "previous", "warm/newest", "warm/previous"):
-                try:
-                    found.append(list(read_tensors(folder / f"{name}.safetensors", "checkpoint")[1]["members"]))
-                    break
-                except (OSError, ValueError, KeyError):
-                    continue
-        return found
+    def under_way(self) -> list[tuple[str, ...]]:
+        """The members of every ensemble that has a readable checkpoint, the largest first: where memory did not
+        suffice for it, its halves are not complete before it is gone."""
+        found = [company_of(folder) for folder in sorted(self.folder.glob("ensembles/*"))]
+        return sorted((members for members in found if members is not None), key=len, reverse=True)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Nobody else trains or repairs here meanwhile; OSError where somebody does already."""
+        try:
+            with FileLock(self.folder / ".lock", timeout=0):
+                yield
+        except Timeout:
+            raise OSError(
+                f"another process is training in {self.folder}; wait for it or choose another --out"
+            ) from None
 
     def check_writable(self) -> None:
         """OSError, naming the folder, when nothing can be written there."""
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            make_folder(self.folder)
             writable = os.access(self.folder, os.W_OK)
         except OSError as error:
             raise OSError(f"cannot write to {self.folder}: {error.strerror}; choose another --out") from None

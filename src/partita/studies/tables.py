@@ -27,6 +27,7 @@ COLUMNS: dict[str, Callable[[Scores], float | None]] = {
     "MIG of groups": lambda s: s.get("group_metrics", {}).get("mig", {}).get("value"),
     "UDR": lambda s: s.get("udr", {}).get("value"),
     "R2 with u": lambda s: s.get("with_u", {}).get("alignment", {}).get("r2"),
+    "ELBO given u": lambda s: s.get("with_u", {}).get("conditional_elbo"),
     "MIG with u": lambda s: s.get("with_u", {}).get("metrics", {}).get("mig", {}).get("value"),
 }
 

@@ -70,13 +70,15 @@ class Workshop:
     def _train(self, runs: list[Run]) -> Strides[None]:
         steps, first = runs[0].steps, self.ranks.first
         checkpoints = self.store.checkpoints(runs)
+        # An ensemble that was killed while it was being filed is here as a whole; what it has filed stays as it is.
+        to_file = [(place, run) for place, run in enumerate(runs) if first and self.store.result(run) is None]
 
         def begin(history: History) -> None:
-            for position, run in enumerate(runs if first else ()):
+            for position, run in to_file:
                 self.store.begin(run, history, position)
 
         def on_log(step: int, history: History) -> None:
-            for position, run in enumerate(runs if first else ()):
+            for position, run in to_file:
                 self.store.log(run, history, position)
             if self.watch is not None and first:
                 self.watch(runs, history, step, steps)
@@ -96,8 +98,8 @@ class Workshop:
         )
         if not first:
             return
-        for run, result in zip(runs, trained):
-            self.store.begin(run, result.history, 0)
+        for position, run in to_file:
+            result = trained[position]
             if result.diverged is not None:
                 log.warning("%s: the loss was no longer finite at step %d; the run was ended", run.id, result.diverged)
             self.store.finish(run, result)

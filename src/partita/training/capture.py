@@ -5,6 +5,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from partita.training.device import unwarned
+
 WARM_UP = 3
 
 
@@ -18,7 +20,8 @@ class Captured:
         self.inputs = tuple(tensor.clone() for tensor in (index, noise, values))
         before = {name: tensor.clone() for name, tensor in ensemble.state().items()}
         try:  # warm-up moves the models; `before` puts them back
-            self.graph = self._recorded(ensemble)
+            with unwarned():  # a warning is no reason not to record
+                self.graph = self._recorded(ensemble)
         finally:
             ensemble.load_state(before, ensemble.step)
 

@@ -2,9 +2,12 @@
 
 import logging
 import os
+import re
 import shutil
-from collections.abc import Callable
-from contextlib import suppress
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -24,6 +27,7 @@ STEPS_WORTH_COMPILING = 20000
 MOST_COMPILED = 1 << 20
 # What the user said, read early: the compiler itself sets it to a temporary folder, once any part of it is imported.
 COMPILED_HERE = os.environ.get("TORCHINDUCTOR_CACHE_DIR")
+_one_at_a_time = threading.RLock()
 
 
 def choose_device(name: str = "auto") -> torch.device:
@@ -73,26 +77,66 @@ def prepare_compiler() -> None:
     torch._dynamo.config.recompile_limit = torch._dynamo.config.accumulated_recompile_limit = MOST_COMPILED
 
 
-def compiled(function: Callable) -> Callable:
-    """`function` by the compiler; where that fails, as it is, with a note."""
-    prepare_compiler()
-    from torch._dynamo.exc import TorchDynamoException
+@contextmanager
+def unwarned() -> Iterator[None]:
+    """A context in which no warning is shown or raised, however the caller filters them: what PyTorch's compiler says
+    of itself must not decide what it compiles.
 
-    chosen = [torch.compile(function, fullgraph=True, dynamic=False), function]
+    Filters belong to the whole process, and its own threads must meet this one, so it is there only while something is
+    compiled. Unlike `warnings.catch_warnings` it puts no old list of filters back: it takes away its own filter and
+    nothing else, whatever other threads did meanwhile.
+    """
+    own = ("ignore", re.compile(""), Warning, None, 0)
+    with _one_at_a_time:
+        before = warnings.filters
+        before.insert(0, own)  # type: ignore[attr-defined]  a list, whatever the type says
+        try:
+            yield
+        finally:
+            for filters in (before, warnings.filters):
+                filters[:] = [one for one in filters if one is not own]  # type: ignore[index]
+
+
+def compiled(function: Callable) -> Callable:
+    """`function` by the compiler, whatever warnings are to the caller; where that fails, as it is, with a note.
+
+    Arguments keep their shapes, so all is compiled at the first call, the backward pass too.
+    """
+    with unwarned():
+        prepare_compiler()
+        from torch._dynamo.exc import TorchDynamoException
+
+        fast = torch.compile(function, fullgraph=True, dynamic=False)
+    chosen = [_for_the_first_time(fast)]
 
     def either(*arguments):
         try:
-            return chosen[0](*arguments)
+            found = chosen[0](*arguments)
         except TorchDynamoException as error:
             cause = getattr(error, "inner_exception", None)
             if isinstance(cause, torch.OutOfMemoryError):
                 raise cause from None
             reason = str(cause or error).strip().splitlines()[0]
             log.warning("the step cannot be compiled here and runs as it is, slower: %s", reason)
-            del chosen[0]
-            return chosen[0](*arguments)
+            chosen[0] = function
+            return function(*arguments)
+        chosen[0] = fast
+        return found
 
     return either
+
+
+def _for_the_first_time(fast: Callable) -> Callable:
+    def call(*arguments):
+        from torch._functorch import config
+
+        # otherwise it is compiled when the caller first asks for a gradient
+        backward_too = hasattr(config, "force_non_lazy_backward_lowering")
+        now = config.patch(force_non_lazy_backward_lowering=True) if backward_too else nullcontext()
+        with unwarned(), now:
+            return fast(*arguments)
+
+    return call
 
 
 def compiler_folder() -> Path:

@@ -75,13 +75,13 @@ def fit_in_strides(
     held_out = ensemble.held_out
     beside = [*(held_out.names if held_out else ()), *watched.names]
     history = history or History(ensemble.quantity_names, len(ensemble.seeds), beside)
-    if checkpoints is not None:
-        checkpoints.restore(ensemble, history)
+    restored = checkpoints is not None and checkpoints.restore(ensemble, history, steps)
+    over = restored and (not history.finite().any() or (held_out is not None and held_out.all_stopped))
     ensemble.agree()
     if on_begin is not None:
         on_begin(history)
     saved_at = time.monotonic()
-    while ensemble.step < steps and not (held_out and held_out.all_stopped):
+    while ensemble.step < steps and not over:
         to_log = log_every - ensemble.step % log_every
         ensemble.advance(min(STRIDE, to_log, steps - ensemble.step))
         if ensemble.step % log_every == 0 or ensemble.step == steps:
@@ -94,10 +94,9 @@ def fit_in_strides(
             history.append(ensemble.step, np.concatenate([quantities, *seen, scores]))
             if on_log is not None:
                 on_log(ensemble, history)
-            if not history.finite().any():
-                break
+            over = not history.finite().any()
+        over = over or ensemble.step == steps or (held_out is not None and held_out.all_stopped)
         wish = stop()
-        over = ensemble.step == steps or (held_out is not None and held_out.all_stopped)
         due = time.monotonic() - saved_at > seconds_between_checkpoints or over
         if checkpoints is not None and (wish or due) and ensemble.ranks.first:
             checkpoints.save(ensemble, history)

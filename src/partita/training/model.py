@@ -1,7 +1,7 @@
 """One trained model: its recipe and its parameters, for looking and measuring."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 
@@ -10,12 +10,25 @@ import torch
 from torch import Tensor, nn
 
 from partita.distributions import Posterior
+from partita.measures.labels import label_kl
 from partita.networks.building import built
 from partita.recipes import Ramp, Recipe
 from partita.trace import Batch, Dream, WakeWithLabels
 
 ROWS_A_PASS = 4096
 NUMBERS_A_PASS = 1 << 19  # on a CPU, where images are encoded almost three times faster while they fit into its cache
+
+
+def check_parameters(recipe: Recipe, parameters: Mapping[str, Tensor]) -> None:
+    """ValueError where these are not the parameters that the recipe's networks have."""
+    with torch.device("meta"):  # shapes alone: nothing is drawn, nothing allocated
+        modules = {name: make() for name, make in recipe.networks.items()}
+    expected = {f"{name}.{key}": p.shape for name, module in modules.items() for key, p in module.state_dict().items()}
+    for name in sorted(expected.keys() | parameters.keys()):
+        if name not in parameters or name not in expected:
+            raise ValueError(f"{name} is {'missing' if name in expected else 'of another model'}")
+        if parameters[name].shape != expected[name]:
+            raise ValueError(f"{name} is {tuple(parameters[name].shape)}, not {tuple(expected[name])}")
 
 
 @dataclass(frozen=True)
@@ -57,6 +70,19 @@ class Model:
         """q(z|x) itself, of rows that fit into one pass."""
         return self.recipe.trace.encode(self.networks, self._tensor(x) * self.x_scale, None)
 
+    def prior(self, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Means and log-variances of p(z|u) at labels u (n, m) between 0 and 1, (n, K) each; ValueError where the prior
+        does not depend on labels."""
+        if not self.sees_labels:
+            raise ValueError("this method has one prior p(z) for all observations: there is no p(z|u)")
+
+        def density(rows: Tensor, _) -> tuple[Tensor, Tensor]:
+            found = self.networks["prior"](rows)
+            return found.mean, found.log_variance
+
+        mean, log_variance = self._by_rows(u, density, scale=1.0)
+        return mean, log_variance
+
     @property
     def has_bound(self) -> bool:
         """Whether there is a likelihood, and so an ELBO."""
@@ -84,17 +110,37 @@ class Model:
         prior = trace.prior_of(self.networks, self.knobs)
         return self.decode(prior.sample(n, self.recipe.architecture.latents, np.random.default_rng(seed)))
 
-    def bound(self, x: np.ndarray, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-        """-log p(x|z) with one draw of z, and KL(q(z|x) || p(z)), a value a row: the ELBO is minus their sum."""
+    def bound(self, x: np.ndarray, seed: int = 0, u: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """-log p(x|z) with one draw of z, and KL(q(z|x) || p(z)), a value a row: the ELBO, minus their sum, is a bound
+        on log p(x).
+
+        Where the encoder sees labels, the model is p(u) p(z|u) p(x|z), and u is as latent as z. From Jensen's
+        inequality with q(u|x) q(z|x,u), the predictor and the encoder,
+
+            log p(x) >= E_{q(u|x)} [ E_{q(z|x,u)} log p(x|z) - KL(q(z|x,u) || p(z|u)) ] - KL(q(u|x) || p(u)),
+
+        with equality where both are exact. One draw of u and z a row; the second array holds both divergences
+        (`measures.labels.label_kl` says what p(u) is). With labels `u` given, the bound is that on log p(x|u): no cost
+        of u, and not to be compared with an ELBO.
+        """
         generator = torch.Generator(self.device).manual_seed(seed)
-        knobs = self.knobs
+        knobs, passed, columns = self.knobs, self.recipe.trace, dict(self.recipe.noise)
+        if isinstance(passed, WakeWithLabels):
+            passed, columns = replace(passed, imputed=True), columns | {"u": passed.labels}
 
-        def both(rows: Tensor, _) -> tuple[Tensor, Tensor]:
-            noise = {name: self._noise(len(rows), n, generator) for name, n in self.recipe.noise.items()}
-            trace = self.recipe.trace(self.networks, Batch(rows, len(x)), noise, knobs)
-            return -trace.px.log_prob(rows), trace.prior.kl(trace.q, trace.z)
+        def both(rows: Tensor, told: Tensor | None) -> tuple[Tensor, Tensor]:
+            noise = {name: self._noise(len(rows), n, generator) for name, n in columns.items()}
+            batch = Batch(rows, len(x))
+            if isinstance(passed, WakeWithLabels):
+                labels = rows.new_zeros(len(rows), passed.labels) if told is None else told
+                batch = replace(batch, u=labels, labelled=rows.new_full((len(rows),), float(told is not None)))
+            trace = passed(self.networks, batch, noise, knobs)
+            kl = trace.prior.kl(trace.q, trace.z)
+            if self.sees_labels and told is None:
+                kl = kl + label_kl(trace)
+            return -trace.px.log_prob(rows), kl
 
-        recon, kl = self._by_rows(x, both)
+        recon, kl = self._by_rows(x, both, u)
         return recon, kl
 
     def _encode(self, rows: Tensor, u: Tensor | None) -> tuple[Tensor, Tensor]:

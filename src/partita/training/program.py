@@ -93,9 +93,9 @@ def train_in_strides(
                 on_log(ensemble.step, history.only(shown))
 
         saved = None if checkpoints is None else checkpoints.candidate(number)
-        loop |= {"on_begin": begin, "on_log": logged, "checkpoints": saved}
         alike = [each.candidates[number] for each in programs]
-        ended.append((yield from _train_candidate(program, alike, seeds, make, steps, **loop)))
+        loop |= {"on_begin": begin, "on_log": logged}
+        ended.append((yield from _Course(program, alike, seeds, make, steps, saved, loop).train()))
     return [_kept(program, ended, run) for run in range(len(seeds))]
 
 
@@ -115,38 +115,70 @@ def passed(
     return [between(replicas_of(before, history, run, replicas), target) for run, target in enumerate(targets)]
 
 
-def _train_candidate(
-    program: Program, alike: Sequence[Candidate], seeds: Sequence[int], make: Make, steps: int, *, checkpoints, **loop
-) -> Strides[_Ended]:
-    """The runs' replicas, phase by phase. Of several phases the first to be trained is the last that was begun already;
-    where groups are found on the way, the first of all: what was trained of it is then only put where it ended, and
-    the groups are found again."""
-    candidate, phases = alike[0], range(len(alike[0].phases))
-    members = [seed for first in seeds for seed in replica_seeds(first, candidate.replicas)]
-    saved = [None if checkpoints is None else checkpoints.phase(i, len(phases)) for i in phases]
-    begun = [i for i, each in enumerate(saved) if each is not None and each.exist()]
-    first = 0 if candidate.finds_groups else max(begun, default=0)
-    ends = candidate.ends(steps)
-    ensemble, history, passage, began = None, None, None, ends[first - 1] if first else 0
-    for i in phases[first:]:
-        recipes = [each.phases[i].recipe for each in alike]
-        passages = []
-        if ensemble is not None:
-            began, targets = ensemble.step, [_groups(recipe) for recipe in recipes]
-            passages = passed(ensemble, candidate.between[i - 1], targets, candidate.replicas, history)
-            passage = passages[0]
-        made = [recipe if isinstance(recipe, Recipe) else recipe(_found(passage)) for recipe in recipes]
-        onward = make([recipe for recipe in made for _ in range(candidate.replicas)], members, program, candidate)
-        if ensemble is not None:
-            map_latents(ensemble, onward, passages)
-        ensemble, last = onward, i == phases[-1]
-        history = yield from fit_in_strides(
-            ensemble, ends[i], checkpoints=saved[i], history=history, keep_best=last,
-            patience=program.patience if last else None, **loop,
-        )  # fmt: skip
-    assert ensemble is not None
-    assert history is not None
-    return _Ended(ensemble, history, began, passage)
+@dataclass(frozen=True)
+class _Course:
+    """One candidate of runs that train together: its ensembles, where they are kept, and the way through its phases."""
+
+    program: Program
+    alike: Sequence[Candidate]
+    seeds: Sequence[int]
+    make: Make
+    steps: int
+    checkpoints: Checkpoints | None
+    loop: dict[str, Any]
+
+    def train(self) -> Strides[_Ended]:
+        first = self._first()
+        ends = self.alike[0].ends(self.steps)
+        ensemble, history, passage, began = None, None, None, ends[first - 1] if first else 0
+        for i in range(first, len(ends)):
+            recipes, before = self._recipes(i), ensemble
+            if before is None:
+                ensemble = self._ensemble(recipes)
+            else:
+                began, targets, replicas = before.step, [_groups(recipe) for recipe in recipes], self.alike[0].replicas
+                passages = passed(before, self.alike[0].between[i - 1], targets, replicas, history)
+                passage = passages[0]
+                ensemble = self._ensemble(recipes, passage.groups)
+                map_latents(before, ensemble, passages)
+            settings = self._settings(i) | {"checkpoints": self._saved(i), "history": history}
+            history = yield from fit_in_strides(ensemble, ends[i], **settings, **self.loop)
+        assert ensemble is not None
+        assert history is not None
+        return _Ended(ensemble, history, began, passage)
+
+    def _first(self) -> int:
+        """The last phase that was begun already. Where groups are found on the way, the first of all: what was trained
+        of it is only put where it ended, and the groups are found again."""
+        candidate = self.alike[0]
+        for i in reversed(range(len(candidate.phases) if not candidate.finds_groups else 0)):
+            saved = self._saved(i)
+            if saved is None or not saved.exist():
+                continue
+            ensemble = self._ensemble(self._recipes(i))
+            ensemble.watch_held_out(self.loop["log_every"], **self._settings(i))
+            if saved.usable(ensemble, candidate.ends(self.steps)[i]):
+                return i
+        return 0
+
+    def _recipes(self, i: int) -> list[Any]:
+        return [candidate.phases[i].recipe for candidate in self.alike]
+
+    def _ensemble(self, recipes: Sequence[Any], groups: Groups | None = None) -> Ensemble:
+        candidate, members = self.alike[0], []
+        for seed in self.seeds:
+            members += replica_seeds(seed, candidate.replicas)
+        made = [recipe if isinstance(recipe, Recipe) else recipe(_given(groups)) for recipe in recipes]
+        repeated = [recipe for recipe in made for _ in range(candidate.replicas)]
+        return self.make(repeated, members, self.program, candidate)
+
+    def _saved(self, i: int) -> Checkpoints | None:
+        return None if self.checkpoints is None else self.checkpoints.phase(i, len(self.alike[0].phases))
+
+    def _settings(self, i: int) -> dict[str, Any]:
+        """Only at the end are the best parameters kept, and is stopped early: phases end for all runs at once."""
+        last = i == len(self.alike[0].phases) - 1
+        return {"keep_best": last, "patience": self.program.patience if last else None}
 
 
 def _kept(program: Program, ended: Sequence[_Ended], run: int) -> Trained:
@@ -201,7 +233,7 @@ def _groups(recipe: Any) -> Groups | None:
     return recipe.groups if isinstance(recipe, Recipe) else None
 
 
-def _found(passage: Passage | None) -> Groups:
-    if passage is None or passage.groups is None:
+def _given(groups: Groups | None) -> Groups:
+    if groups is None:
         raise ValueError("a phase waits for groups, and nothing before it finds them")
-    return passage.groups
+    return groups

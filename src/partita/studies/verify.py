@@ -1,0 +1,114 @@
+"""Whether all that a study stores is whole; and, where it is not, what is to be trained or measured again."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from partita.studies.run import Run
+from partita.studies.store import Store
+from partita.training.checkpoint import NAMES, read_checkpoint
+from partita.training.files import digest_of, move, remove_folder
+
+
+@dataclass(frozen=True)
+class Damage:
+    """A file that cannot be used, whose it is, and why, in words that name it."""
+
+    owner: str
+    file: Path
+    words: str
+
+    def __str__(self) -> str:
+        return f"{self.owner}: {self.words}"
+
+
+@dataclass(frozen=True)
+class Survey:
+    """The runs of a study by how they ended, those with damaged files apart; `checkpoints` that cannot be read."""
+
+    finished: list[Run] = field(default_factory=list)
+    diverged: list[Run] = field(default_factory=list)
+    unfinished: list[Run] = field(default_factory=list)
+    damaged: list[Damage] = field(default_factory=list)
+    checkpoints: list[Damage] = field(default_factory=list)
+
+
+def survey(store: Store) -> Survey:
+    """Reads every file of the study and checks digests, names and shapes; ValueError when it holds no runs.
+
+    Scores that are damaged are named, but their run counts as what it is: they are measured again.
+    """
+    found = Survey()
+    for folder in store.folders():
+        try:
+            run = store.run_in(folder)
+        except (ValueError, OSError) as error:
+            found.damaged.append(Damage(folder.name, folder / "run.json", str(error)))
+            continue
+        damaged = damage_of(store, run)
+        scores = _of(store, run, "scores.json", store.scores)
+        found.damaged.extend(damaged + scores)
+        if not damaged:
+            result = store.result(run)
+            status = "unfinished" if result is None else result["status"]
+            getattr(found, status).append(run)
+    for path in sorted(store.folder.glob("ensembles/**/*.safetensors")):
+        if path.name in NAMES:
+            whose = path.relative_to(store.folder).parent
+            found.checkpoints.extend(_damage(str(whose), path, lambda path=path: read_checkpoint(path)))
+    for runs in (found.finished, found.diverged, found.unfinished):
+        runs.sort(key=lambda run: (run.setting, run.seed))
+    return found
+
+
+def damage_of(store: Store, run: Run) -> list[Damage]:
+    """What a run that has ended lacks, or has otherwise than it was written; nothing of one under way."""
+    damaged = _of(store, run, "result.json", store.result)
+    if damaged or store.result(run) is None:
+        return damaged
+    weights = _of(store, run, "weights.safetensors", store.model)
+    return weights + _of(store, run, "history.jsonl", lambda run: _check_history(store, run))
+
+
+def repair(store: Store, found: Survey) -> None:
+    """Puts damaged files aside, so that the same `partita train` trains their runs again. Whoever calls holds the
+    study's lock."""
+    for damage in found.damaged:
+        folder = store.folder / "runs" / damage.owner
+        if damage.file.name == "run.json":  # nobody knows what the rest belongs to
+            aside = sorted(path for path in folder.iterdir() if path.is_file())
+        elif damage.file.name == "scores.json":
+            aside = [damage.file]
+        else:
+            names = ("result.json", "weights.safetensors", "history.jsonl", "scores.json")
+            aside = [folder / name for name in names]
+        for path in aside:
+            if path.exists():
+                move(path, store.folder / "damaged" / damage.owner / path.name)
+        remove_folder(folder)
+    for damage in found.checkpoints:
+        move(damage.file, store.folder / "damaged" / damage.file.relative_to(store.folder))
+
+
+def _check_history(store: Store, run: Run) -> None:
+    path = store.folder_of(run) / "history.jsonl"
+    result = store.result(run) or {}
+    if not path.exists():
+        raise ValueError(f"{path} is missing")
+    steps = store.history(run).get("step", ())
+    if "history" in result and result["history"] != digest_of(path.read_bytes()):
+        raise ValueError(f"{path} is damaged: its content does not match its digest")
+    if len(steps) == 0 or steps[-1] != result["step"]:
+        raise ValueError(f"{path} is damaged: it does not end where the run did, at step {result['step']}")
+
+
+def _of(store: Store, run: Run, name: str, read: Callable[[Run], object]) -> list[Damage]:
+    return _damage(run.id, store.folder_of(run) / name, lambda: read(run))
+
+
+def _damage(owner: str, path: Path, read: Callable[[], object]) -> list[Damage]:
+    try:
+        read()
+    except (ValueError, OSError) as error:
+        return [Damage(owner, path, str(error))]
+    return []
