@@ -138,6 +138,13 @@ def test_all_adds_what_the_latent_space_turned_into():
     assert about["discovered"]["groups"] == [[0, 1], [2]]
 
 
+def test_the_rank_counts_gaussian_latents_that_carry_something():
+    mean = np.random.default_rng(2).standard_normal((300, 2)) * [1.0, 0.1]
+    log_variance = np.tile(np.log([0.05, 0.99]), (300, 1))
+    about = scored(mean, log_variance, None, "all", ((0,), (1,)), None)["structure"]
+    assert about["effective_rank"] == [1, 0]
+
+
 @pytest.mark.parametrize(("rho", "differs"), [(0.0, False), (0.9, True)])
 def test_a_correlated_posterior_is_also_scored_by_its_joint_density(tmp_path, rho, differs):
     groups = load("groups")

@@ -1,7 +1,7 @@
 """Effective rank: how many dimensions of a group are used, how many are Gaussian dummies."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,8 +18,9 @@ class Dummy:
     """A direction of a group that carries nothing: `codes[:, group] @ direction` is normal and independent of the rest.
 
     `p_value` is that of D'Agostino and Pearson's test, `dependence` the information (nats) it shares with the rest of
-    the group, `variance` its share of the group's largest variance. A direction with no variance to speak of has
-    p_value 1 and dependence 0 by convention.
+    the group, `variance` its share of the largest variance of all codes, `kl` (nats) the KL of its posterior to the
+    prior, where log-variances were given. A direction with no variance to speak of has p_value 1 and dependence 0 by
+    convention.
     """
 
     group: int
@@ -27,10 +28,15 @@ class Dummy:
     p_value: float
     dependence: float
     variance: float
+    kl: float | None = None
 
 
 def effective_rank(codes: Any, groups: Sequence | None, **options: Any) -> tuple[int, ...]:
-    """Dimensions minus dummies of every group (spec 5.5); options as for `dummies`."""
+    """Dimensions minus dummies of every group (spec 5.5); options as for `dummies`.
+
+    Give the posteriors' `log_variance` beside their means as `codes` where there are posteriors: without them a latent
+    that is Gaussian and informative cannot be told from one that is Gaussian and empty, and counts as a dummy.
+    """
     codes = as_matrix(codes, "codes")
     blocks = as_groups(groups, codes.shape[1])
     found = dummies(codes, blocks, **options)
@@ -41,38 +47,81 @@ def dummies(
     codes: Any,
     groups: Sequence | None,
     *,
+    log_variance: Any = None,
     level: float = 0.05,
     dependence: float = 0.05,
+    kl: float = 0.1,
     min_variance: float = 1e-3,
     seed: int = 0,
 ) -> tuple[Dummy, ...]:
-    """Dummy directions of every group, by two conditions: normal (p > `level`) and independent (< `dependence` nats).
+    """Dummy directions of every group: normal (p > `level`), independent (< `dependence` nats), empty (< `kl` nats).
 
     The normality test alone sees only skewness and kurtosis, and a bow-tie has a direction that passes it; so the
-    direction must also share less than `dependence` nats with the rest of its group. Principal directions with less
-    than `min_variance` of the largest variance of all codes are dummies outright. A true dummy is missed in a share
-    `level` of cases. Directions are found one at a time, most Gaussian first, and projected out.
+    direction must also share less than `dependence` nats with the rest of its group. Where the posteriors'
+    `log_variance` (n, K) is given and `codes` are their means, its KL must also be below `kl`: that of N(w m, w^2 v) to
+    N(0, 1) for the direction w of unit length, mean over the rows. Principal directions with less than `min_variance`
+    of the largest variance of all codes are dummies outright. A true dummy is missed in a share `level` of cases.
+    Directions are found one at a time, most Gaussian first, and projected out; several of one group are turned to the
+    principal directions of their subspace before their KL is taken.
     """
     codes = as_matrix(codes, "codes")
     if len(codes) < 20:
         raise ValueError(f"the normality test needs at least 20 rows, got {len(codes)}")
     blocks = as_groups(groups, codes.shape[1])
+    spread = None if log_variance is None else np.exp(as_matrix(log_variance, "log_variance"))
+    if spread is not None and spread.shape != codes.shape:
+        raise ValueError(f"codes have shape {codes.shape}, log_variance {spread.shape}: they must agree")
     largest = float(codes.var(0).max())
     rows = np.random.default_rng(seed).permutation(len(codes))[:MAX_ROWS]
     found: list[Dummy] = []
     for g, block in enumerate(blocks):
-        found += _dummies_of(codes[rows][:, list(block)], g, largest, level, dependence, min_variance, seed)
+        x = codes[rows][:, list(block)]
+        thin, gaussian = _dummies_of(x, g, largest, level, dependence, min_variance, seed)
+        if spread is not None:
+            v = spread[rows][:, list(block)]
+            thin = [replace(dummy, kl=_kl_along(dummy.direction, x, v)) for dummy in thin]
+            gaussian = _empty(gaussian, x, v, largest, kl)
+        found += [*thin, *gaussian]
     return tuple(found)
 
 
-def _dummies_of(x, g: int, largest: float, level: float, dependence: float, min_variance: float, seed: int):
+def _kl_along(direction: np.ndarray, mean: np.ndarray, variance: np.ndarray) -> float:
+    """KL of the posteriors' marginals along one direction to the standard normal, mean over rows, nats."""
+    unit = direction / np.linalg.norm(direction)
+    m, v = mean @ unit, variance @ unit**2
+    return float(0.5 * np.mean(m**2 + v - 1 - np.log(v)))
+
+
+def _empty(gaussian: list[Dummy], x: np.ndarray, variance: np.ndarray, largest: float, limit: float) -> list[Dummy]:
+    """Of a Gaussian subspace the principal directions with a KL below `limit`.
+
+    Inside it every orthogonal pair is as independent as any other, and a direction between an empty latent and an
+    informative one would be neither; the empty one has the least variance of its mean.
+    """
+    from scipy.stats import normaltest
+
+    if not gaussian:
+        return []
+    basis = np.linalg.qr(np.stack([dummy.direction for dummy in gaussian], 1))[0]
+    values, vectors = np.linalg.eigh(basis.T @ np.atleast_2d(np.cov(x, rowvar=False, bias=True)) @ basis)
+    found = []
+    for dummy, value, unit in zip(gaussian, values, (basis @ vectors).T):
+        w, kl = unit / np.sqrt(value), _kl_along(unit, x, variance)
+        if kl < limit:
+            found.append(Dummy(dummy.group, w, float(normaltest(x @ w).pvalue), dummy.dependence, value / largest, kl))
+    return found
+
+
+def _dummies_of(
+    x: np.ndarray, g: int, largest: float, level: float, dependence: float, min_variance: float, seed: int
+) -> tuple[list[Dummy], list[Dummy]]:
+    """Directions without variance, and Gaussian ones."""
     centred = x - x.mean(0)
     values, vectors = np.linalg.eigh(np.atleast_2d(np.cov(centred, rowvar=False, bias=True)))
-    thin = values <= min_variance * largest
-    found = [Dummy(g, vectors[:, k], 1.0, 0.0, float(values[k] / max(largest, 1e-300))) for k in np.flatnonzero(thin)]
-    if thin.all():
-        return found
-    basis = vectors[:, ~thin] / np.sqrt(values[~thin])
+    dead = values <= min_variance * largest
+    thin = [Dummy(g, vectors[:, k], 1.0, 0.0, float(values[k] / max(largest, 1e-300))) for k in np.flatnonzero(dead)]
+    found: list[Dummy] = []
+    basis = vectors[:, ~dead] / np.sqrt(values[~dead])
     while basis.shape[1]:
         white = centred @ basis
         hit = _dummy_direction(white, level, dependence, seed)
@@ -83,7 +132,7 @@ def _dummies_of(x, g: int, largest: float, level: float, dependence: float, min_
         found.append(Dummy(g, weights, p_value, shared, float(1 / (weights @ weights) / max(largest, 1e-300))))
         rest = np.linalg.svd(direction[:, None])[0][:, 1:]
         basis = basis @ rest
-    return found
+    return thin, found
 
 
 def _dummy_direction(white: np.ndarray, level: float, dependence: float, seed: int):

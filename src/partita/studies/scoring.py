@@ -100,7 +100,7 @@ def _structure(
 
     found: dict[str, Any] = {"groups": [list(group) for group in groups]}
     if len(mean) >= 20:
-        found["effective_rank"] = list(effective_rank(mean, groups))
+        found["effective_rank"] = list(effective_rank(mean, groups, log_variance=log_variance))
         found["min_tc"] = [min_total_correlation(mean[:, list(group)]).value for group in groups]
     found["omniscient"] = [int(k) for k in omniscient(mean, log_variance)]
     if factors is not None:
