@@ -159,7 +159,7 @@ def test_a_colleague_may_read_what_was_written(partita_here, study):
     [
         (["--latents", "0"], "latents must be at least 1, got 0"),
         (["--latents", "-3"], "latents must be at least 1, got -3"),
-        (["--groups", "100000"], "latents must be from 1 to 10,000, got 100,000"),
+        (["--groups", "100000"], "latents must be at most 10,000, got 100,000"),
     ],
 )
 def test_impossible_numbers_of_latents_are_refused(partita_here, tmp_path, words, expected):

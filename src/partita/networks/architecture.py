@@ -39,8 +39,10 @@ class Architecture:
     precision: str = "float32"
 
     def __post_init__(self):
-        if not 1 <= self.latents <= MOST_LATENTS:
-            raise ValueError(f"latents must be from 1 to {MOST_LATENTS:,}, got {self.latents:,}")
+        if self.latents < 1:
+            raise ValueError(f"latents must be at least 1, got {self.latents}")
+        if self.latents > MOST_LATENTS:
+            raise ValueError(f"latents must be at most {MOST_LATENTS:,}, got {self.latents:,}")
         if self.network not in BODIES:
             meant = nearest(self.network, BODIES)
             raise ValueError(f"unknown network {self.network!r}{meant}; there are {', '.join(BODIES)}")
