@@ -16,7 +16,7 @@ from sklearn.utils.estimator_checks import check_estimator
 import partita as pt
 from partita.data import load
 from partita.estimator import Disentangler
-from partita.recipes import RECIPES, Ramp
+from partita.recipes import RECIPES, Ramp, build
 
 X = np.array(load("groups", size=100).x[:, :6])
 NAMES = [f"column {k}" for k in range(6)]
@@ -193,7 +193,7 @@ def test_divergence_is_told_by_what_the_data_show(table, settings, advice):
     assert "\n" not in words
 
 
-UNLABELLED = [method for method in RECIPES if RECIPES[method](shape=(1,)).labels == "none"]
+UNLABELLED = [method for method in RECIPES if build(method, shape=(1,)).recipe.labels == "none"]
 
 
 def checked(**settings):

@@ -174,7 +174,7 @@ class Disentangler(TransformerMixin, BaseEstimator):
         return (model.sample(int(n), int(self.seed)) / self.x_scale_).astype(np.float32)
 
     def _has_bound(self) -> bool:
-        if self.method in RECIPES and isinstance(RECIPES[self.method](shape=(1,)).trace, Dream):
+        if self.method in RECIPES and isinstance(build(self.method, shape=(1,)).recipe.trace, Dream):
             raise AttributeError(f"{self.method} has no likelihood, so there is no ELBO to score by")
         return True
 

@@ -9,8 +9,9 @@ from torch.func import vmap
 from partita.distributions import DiagonalNormal
 from partita.kernels import Mixture, log_mixture, streaming
 from partita.kernels.bank import bank_log_sums
+from partita.kernels.batch import batch_log_sums
 from partita.kernels.standardise import Standardised, standardise
-from partita.measures import correlation
+from partita.measures import correlation, log_weights
 
 pytestmark = pytest.mark.gpu
 if not torch.cuda.is_available():
@@ -157,3 +158,44 @@ def test_as_many_points_as_dsprites_has():
     )
     error = (found[rows] - exact).abs().max().item()
     assert error < 1e-5
+
+
+@pytest.mark.parametrize(("size", "latents", "models"), [(2, 1, 1), (33, 3, 2), (64, 6, 5), (128, 10, 3), (300, 6, 2)])
+@pytest.mark.parametrize("sd", [1e-4, 0.05, 1.0, 30.0])
+def test_sums_over_a_batch_and_their_gradient(size, latents, models, sd):
+    """Against sums written out in float64, of every model at once, as training calls them."""
+    generator = torch.Generator("cuda").manual_seed(size + latents)
+    mean, noise, wobble = torch.randn(3, models, size, latents, generator=generator, device="cuda")
+    log_variance = 2 * math.log(sd) + 0.5 * wobble
+    single = [t.requires_grad_() for t in (mean + torch.exp(0.5 * log_variance) * noise, mean, log_variance)]
+    double = [t.detach().double().requires_grad_() for t in single]
+    blocks, weights = partition(latents, 2), log_weights("importance", size, 3 * size, torch.device("cuda")).exp()
+    sums = vmap(lambda *one: batch_log_sums(*one, weights, blocks))
+    found = sums(*single)
+    z, centre, width = double
+    each = -0.5 * (
+        (z.unsqueeze(-2) - centre.unsqueeze(-3)).square() * torch.exp(-width).unsqueeze(-3)
+        + width.unsqueeze(-3)
+        + math.log(2 * math.pi)
+    )
+    wanted = torch.stack([torch.logsumexp(each[..., list(b)].sum(-1) + weights.double().log(), -1) for b in blocks], -2)
+    torch.testing.assert_close(found.double(), wanted, atol=3e-5, rtol=3e-6)
+    pull = torch.randn(wanted.shape, dtype=torch.float64, generator=generator, device="cuda")
+    gradients = torch.autograd.grad((found * pull.float()).sum(), single)
+    for gradient, exact in zip(gradients, torch.autograd.grad((wanted * pull).sum(), double)):
+        torch.testing.assert_close(gradient.double(), exact, atol=2e-5 * max(1.0, exact.abs().max().item()), rtol=2e-4)
+    again = torch.autograd.grad(
+        (vmap(lambda *one: batch_log_sums(*one, weights, blocks))(*single) * pull.float()).sum(), single
+    )
+    assert all(torch.equal(a, b) for a, b in zip(gradients, again))
+
+
+def test_one_model_that_is_not_finite_stays_alone_and_is_seen():
+    z, mean, log_variance = (t.float() for t in arrays(40, 40, 3))
+    many = [torch.stack([t, t]) for t in (z, mean, log_variance)]
+    many[1][1, 7, 0] = math.nan
+    weights = log_weights("importance", 40, 400, torch.device("cuda")).exp()
+    found = batch_log_sums(*many, weights, [(0, 1, 2), (1,)])
+    assert torch.isfinite(found[0]).all()
+    assert torch.isnan(found[1, 0]).all()
+    assert torch.isfinite(found[1, 1]).all()

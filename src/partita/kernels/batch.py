@@ -1,22 +1,29 @@
-"""The aggregated posterior of a minibatch of diagonal Gaussians on the CPU: kernels/batch.c as an operation of torch.
+"""The aggregated posterior of a minibatch of diagonal Gaussians as an operation of torch: kernels/batch.c on a CPU,
+`triton_batch` on a GPU.
 
 It differentiates, runs under `vmap` and inside `torch.compile`. Its twins in plain torch are in `measures.aggregate`.
 """
 
 import ctypes
 from collections.abc import Sequence
+from itertools import accumulate
 
 import torch
 from torch import Tensor
 
-from partita.kernels.build import address, assumed_constant, library, whole_numbers
+from partita.kernels.build import address, assumed_constant, found_triton, library, whole_numbers
 
 Block = tuple[int, ...]
 
 
 def available(z: Tensor) -> bool:
-    """Whether the kernel is there for this tensor: float32 on a CPU, on a machine with a C compiler."""
-    return z.device.type == "cpu" and z.dtype == torch.float32 and _compiled()
+    """Whether a kernel is there for this tensor: float32, on a CPU with a C compiler or on a GPU with Triton."""
+    return z.dtype == torch.float32 and (_compiled() if z.device.type == "cpu" else z.is_cuda and _found_triton())
+
+
+@assumed_constant
+def _found_triton() -> bool:
+    return found_triton()
 
 
 @assumed_constant
@@ -58,6 +65,26 @@ def _gradients(
     found = [torch.empty_like(t) for t in inputs[2:5]]
     _call("backward", inputs, members, lengths, z, found)
     return found[0], found[1], found[2]
+
+
+@_log_sums.register_kernel("cuda")
+def _(z, mean, log_variance, weights, members, lengths):
+    from partita.kernels.triton_batch import log_sums
+
+    return log_sums(*(t.contiguous() for t in (z, mean, log_variance, weights)), _blocks(members, lengths))
+
+
+@_gradients.register_kernel("cuda")
+def _(grad, log_q, z, mean, log_variance, weights, members, lengths):
+    from partita.kernels.triton_batch import gradients
+
+    inputs = (t.contiguous() for t in (grad, log_q, z, mean, log_variance, weights))
+    return gradients(*inputs, _blocks(members, lengths))
+
+
+def _blocks(members: list[int], lengths: list[int]) -> list[list[int]]:
+    ends = list(accumulate(lengths))
+    return [members[end - length : end] for end, length in zip(ends, lengths)]
 
 
 def _call(

@@ -206,7 +206,7 @@ class Ensemble:
 
     def watch_held_out(self, log_every: int, *, keep_best: bool, patience: int | None) -> None:
         """From now on the rows held out for judging are looked at at log points, where there are some."""
-        if len(self.split.judging) and self.recipe.players:
+        if len(self.split.judging) and self.recipe.players and self.held_out is None:
             self.held_out = HeldOut(self, log_every, keep_best=keep_best, patience=patience)
 
     def stopped(self, e: int) -> tuple[int, int]:

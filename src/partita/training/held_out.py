@@ -13,7 +13,7 @@ from partita.training.draws import seed_of
 from partita.training.objective import objective, values_at
 
 # Rows looked at: a batch for so many steps, so that a look costs about a hundredth of the steps it is about.
-STEPS_A_BATCH = 25
+STEPS_A_BATCH = 50
 
 
 class HeldOut:
