@@ -46,7 +46,7 @@ def gradients(
         by_row_kernel[same.grid](*inputs, *lists, shares[0], *same.sizes, **settings)
         by_column_kernel[same.grid](*inputs, *lists, shares[1], shares[2], *same.sizes, **settings)
     belongs = _belongs(tuple(k for block in blocks for k in block), latents, z.device)
-    by_z, by_mean, by_log_variance = (torch.matmul(belongs, shares).mT.contiguous().view(3, *z.shape)).unbind(0)
+    by_z, by_mean, by_log_variance = (torch.matmul(belongs, share).mT.contiguous().view(z.shape) for share in shares)
     return by_z, by_mean, by_log_variance
 
 
