@@ -2,7 +2,8 @@
 
     python benchmarks/trial_kill.py [--trials 25] [--steps 2000] [--seed 0]
 Each trial starts a fresh study, kills it at a random moment (twice in every third trial), lets the same command finish,
-and compares every weights file with the reference byte by byte.
+and compares every weights file with the reference byte by byte. `--searching` gives the runs restarts, rows held out and
+early stopping.
 """
 
 import argparse
@@ -14,9 +15,12 @@ import tempfile
 import time
 from pathlib import Path
 
+SEARCHING = " --restarts 2 --validation 0.1 --patience 5 --network mlp"
 
-def command(out: Path, steps: int) -> list[str]:
+
+def command(out: Path, steps: int, searching: bool) -> list[str]:
     words = f"train pdisvae --data groups --groups 2,2,2 --steps {steps} --seeds 0:2 --beta 1,4 --device cpu"
+    words += SEARCHING if searching else ""
     return [
         sys.executable, "-c", "from partita.cli.main import main; main()", *words.split(),
         "--checkpoint-seconds", "0.3", "--out", str(out),
@@ -32,11 +36,12 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=25)
     parser.add_argument("--steps", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--searching", action="store_true")
     arguments = parser.parse_args()
     rng = random.Random(arguments.seed)
     root = Path(tempfile.mkdtemp())
     start = time.monotonic()
-    subprocess.run(command(root / "reference", arguments.steps), check=True, capture_output=True)
+    subprocess.run(command(root / "reference", arguments.steps, arguments.searching), check=True, capture_output=True)
     whole = time.monotonic() - start
     reference = weights(root / "reference")
     identical, resumed = 0, 0
@@ -44,14 +49,14 @@ def main() -> None:
         out = root / f"trial{trial}"
         for _ in range(2 if trial % 3 == 2 else 1):
             process = subprocess.Popen(
-                command(out, arguments.steps), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+                command(out, arguments.steps, arguments.searching), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
             )
             time.sleep(rng.uniform(0.3 * whole, whole))
             process.kill()
             process.wait()
-        under_way = any(out.glob("ensembles/*/newest.safetensors"))
+        under_way = any(out.glob("ensembles/**/newest.safetensors"))
         resumed += under_way
-        ended = subprocess.run(command(out, arguments.steps), capture_output=True, text=True)
+        ended = subprocess.run(command(out, arguments.steps, arguments.searching), capture_output=True, text=True)
         same = ended.returncode == 0 and weights(out) == reference
         identical += same
         note = "went on from a checkpoint" if under_way else "started again or had ended"

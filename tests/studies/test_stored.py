@@ -75,6 +75,8 @@ def test_an_interrupted_study_goes_on_from_where_it_was(mine, monkeypatch):
     finished = Store(STORED / "study")
     assert {run.id for run in store.finished()} == {run.id for run in finished.finished()}
     for run in store.finished():
+        if run.program.finds_groups:  # discovery itself finds more now than it did in 0.1 (CHANGELOG, Numbers)
+            continue
         was, now = finished.model(run), store.model(run)
         for name, value in was.parameters.items():
             torch.testing.assert_close(now.parameters[name], value, rtol=1e-4, atol=1e-5)

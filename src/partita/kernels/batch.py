@@ -71,15 +71,16 @@ def _gradients(
 def _(z, mean, log_variance, weights, members, lengths):
     from partita.kernels.triton_batch import log_sums
 
-    return log_sums(*(t.contiguous() for t in (z, mean, log_variance, weights)), _blocks(members, lengths))
+    inputs = [t.contiguous() for t in (z, mean, log_variance, weights)]
+    return log_sums(*inputs, blocks=_blocks(members, lengths))
 
 
 @_gradients.register_kernel("cuda")
 def _(grad, log_q, z, mean, log_variance, weights, members, lengths):
     from partita.kernels.triton_batch import gradients
 
-    inputs = (t.contiguous() for t in (grad, log_q, z, mean, log_variance, weights))
-    return gradients(*inputs, _blocks(members, lengths))
+    inputs = [t.contiguous() for t in (grad, log_q, z, mean, log_variance, weights)]
+    return gradients(*inputs, blocks=_blocks(members, lengths))
 
 
 def _blocks(members: list[int], lengths: list[int]) -> list[list[int]]:

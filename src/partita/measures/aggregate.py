@@ -91,7 +91,7 @@ def decompose(
 
 def _log_sums(q: Posterior, z: Tensor, blocks: Sequence[Block], weights: Tensor) -> tuple[Tensor, ...]:
     """logsumexp_j [log w_ij + log q(z_{i,S} | n_j)], (M,) for each block: of diagonal posteriors in one pass of a
-    kernel where there is one, else by plain torch. Both take differences: neither cancels, and they agree to rounding."""
+    kernel where there is one, else by plain torch. Both take differences: neither cancels, both agree to rounding."""
     if q.marginals is q and available(z):
         return batch_log_sums(z, q.mean, q.log_variance, weights.exp(), blocks).unbind(-2)
     return torch.logsumexp(q.pairwise(z, blocks) + weights, -1).unbind(-2)

@@ -10,7 +10,7 @@ from partita.data import Dataset
 from partita.studies.evaluate import evaluate_agreement, evaluate_run
 from partita.studies.run import Run
 from partita.studies.scoring import asked_for, is_current
-from partita.studies.source import reload
+from partita.studies.source import identity, reload
 from partita.studies.store import Store
 from partita.studies.verify import Survey, survey
 
@@ -86,7 +86,7 @@ class _Data:
         self.loaded: dict[str, Dataset | Exception] = {}
 
     def of(self, run: Run) -> Dataset:
-        key = repr(run.data)
+        key = repr(identity(run.data))
         if key not in self.loaded:
             try:
                 self.loaded[key] = reload(run.data, self.store.folder)

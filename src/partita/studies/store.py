@@ -86,14 +86,13 @@ class Store:
         self._write_history(run, history, position, synced=False)
 
     def describe(self, run: Run) -> bool:
-        """Writes what the run is, and whether that was necessary."""
-        path = self.folder_of(run) / "run.json"
+        """Writes what the run is, and whether that was necessary: where its file was is no part of what it is."""
         try:
-            if read_json(path) == json.loads(json.dumps(run.as_json())):
+            if self.run_in(self.folder_of(run)).id == run.id:
                 return False
         except (OSError, ValueError):
             pass
-        write_json(path, run.as_json())
+        write_json(self.folder_of(run) / "run.json", run.as_json())
         return True
 
     def _write_history(self, run: Run, history: History, position: int, *, synced: bool) -> str:

@@ -1,5 +1,6 @@
 """Rows that no model was trained on, looked at at every log point; and the weights that did best there."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -43,18 +44,17 @@ class HeldOut:
             torch.zeros(models, dtype=torch.long, device=device) for _ in range(3)
         )
         self.best = {name: p.detach().clone() for name, p in ensemble.parameters.items()} if keep_best else {}
-        self._replay = None
+        self.step = torch.zeros((), dtype=torch.long, device=device)
+        self._replay: Callable[[], Tensor] | None = None
         self._all_stopped: bool | None = None  # known only after a look: asking the device takes time
 
     def look(self) -> np.ndarray:
         """(quantities, E), and takes note of them."""
+        self.step.fill_(self.ensemble.step)
         with torch.no_grad():
-            found = self._found()
-        self.ensemble.ranks.share([found])  # what is decided by it is decided alike
-        if self.keep_best:
-            self._note(found[0])
-            self._all_stopped = None
-        return found.cpu().numpy()
+            *found, stopped = self._found().cpu()
+        self._all_stopped = self.patience is not None and bool((stopped > 0).all())
+        return torch.stack(found).numpy()
 
     @property
     def all_stopped(self) -> bool:
@@ -75,18 +75,29 @@ class HeldOut:
             mask = better.view(-1, *[1] * (kept.dim() - 1))
             kept.copy_(torch.where(mask, self.ensemble.parameters[name].detach(), kept))
         self.best_loss.copy_(torch.where(better, loss, self.best_loss))
-        self.best_step.masked_fill_(better, self.ensemble.step)
+        self.best_step.copy_(torch.where(better, self.step, self.best_step))
         self.stale.copy_(torch.where(better, 0, self.stale + going.long()))
         if self.patience is not None:
-            self.stopped_at.masked_fill_(going & (self.stale >= self.patience), self.ensemble.step)
+            self.stopped_at.copy_(torch.where(going & (self.stale >= self.patience), self.step, self.stopped_at))
 
     def _found(self) -> Tensor:
-        """On a GPU by a graph, which reads the parameters where they are."""
-        if self.ensemble.device.type != "cuda":
-            return torch.stack(list(self._quantities()[1].values()))
+        """(quantities and where each model stopped, E). On a GPU by one graph, which reads the parameters where they
+        are; recording it looks several times, of which nothing is kept."""
+        if self.ensemble.device.type != "cuda" or self.ensemble.ranks.size > 1:
+            return self._looked()
         if self._replay is None:
-            self._replay = recorded(lambda: torch.stack(list(self._quantities()[1].values())))
+            before = {name: value.clone() for name, value in self.state().items()}
+            self._replay = recorded(self._looked)
+            for name, value in self.state().items():
+                value.copy_(before[name])
         return self._replay()
+
+    def _looked(self) -> Tensor:
+        found = torch.stack(list(self._quantities()[1].values()))
+        self.ensemble.ranks.share([found])  # what is decided by it is decided alike
+        if self.keep_best:
+            self._note(found[0])
+        return torch.cat([found, self.stopped_at.to(found).unsqueeze(0)])
 
     def _quantities(self) -> tuple[Tensor, dict[str, Tensor], dict[str, Tensor]]:
         ensemble = self.ensemble
