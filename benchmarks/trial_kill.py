@@ -2,8 +2,8 @@
 
     python benchmarks/trial_kill.py [--trials 25] [--steps 2000] [--seed 0]
 Each trial starts a fresh study, kills it at a random moment (twice in every third trial), lets the same command finish,
-and compares every weights file with the reference byte by byte. `--searching` gives the runs restarts, rows held out and
-early stopping.
+and compares every weights file with the reference byte by byte. With `--searching` runs have restarts, rows held out
+and early stopping.
 """
 
 import argparse
