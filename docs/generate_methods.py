@@ -26,6 +26,7 @@ def page(name: str) -> str:
     lines += ["```", *objectives, "```", "", *[line for text in paragraphs for line in (text, "")]]
     lines += ["| option | default |", "|---|---|"]
     lines += [f"| `{key}` | {default(p.default)} |" for key, p in keywords(method).items()]
+    lines += ["", *added()]
     lines += ["", "Networks, likelihood, steps, batch size and learning rate are options of every method; see", ""]
     lines += ["```", f"partita train {name} --help", "```"]
     recipe = build(name, shape=(1,)).recipe
@@ -36,6 +37,11 @@ def page(name: str) -> str:
             for number, player in enumerate(recipe.players, 1)
         ]
     return "\n".join(lines) + "\n"
+
+
+def added() -> list[str]:
+    """What `build` says of the options that any method takes."""
+    return ["Of these, any method takes:", "", paragraphs_of(build)[1]]
 
 
 def index() -> str:
