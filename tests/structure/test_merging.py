@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from scipy.stats import gamma, kstest, norm, t
+from scipy.stats import gamma, kstest, norm, pearson3, t
 
 from partita.structure import discover_groups
 from partita.structure.merging import Splitter, exceedance
@@ -28,22 +28,21 @@ def test_p_values_of_independent_latents_are_uniform(kind):
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize("kind", NULLS)
 @pytest.mark.parametrize("members", [((0,), (1,)), ((0, 1), (2,)), ((0,), (1,), (2,))])
-def test_p_values_are_right_in_the_tail_too(kind, members):
+def test_p_values_are_right_in_the_tail_too(members):
     """With a normal null from eight draws 0.008 of all p-values were below 0.0017."""
     p_values = []
-    for seed in range(2000):
+    for seed in range(4500):
         rng = np.random.default_rng([12, seed])
-        x = NULLS[kind](rng, (150, 3))
+        x = list(NULLS.values())[seed % 3](rng, (150, 3))
         p_values.append(Splitter(x, x, rng, 0.01, 0.02).test(members, members, 1).p_value)
-    assert kstest(p_values, "uniform").statistic < 0.04
+    assert kstest(p_values, "uniform").statistic < 0.03
     for level in (0.01, 0.0017):
-        assert np.mean(np.array(p_values) < level) < 2.6 * level
+        assert np.mean(np.array(p_values) < level) < 2 * level
 
 
 @pytest.mark.parametrize("shape", [44.0, 16.0])
-def test_two_rounds_of_draws_keep_the_level(shape):
+def test_rounds_of_draws_keep_the_level(shape):
     """Any null of skewness 2 / sqrt(shape): nearest neighbours have 0.3. Eight draws and a normal null were wrong by a
     factor of 2.5 and of 5 at the level of six pairs."""
     rng = np.random.default_rng(13)
@@ -56,7 +55,7 @@ def test_two_rounds_of_draws_keep_the_level(shape):
     )
     assert kstest(p_values, "uniform").statistic < 0.03
     for level in (0.01, 0.01 / 6):
-        assert np.mean(p_values < level) < 1.8 * level
+        assert np.mean(p_values < level) < 1.6 * level
 
 
 def test_many_draws_of_a_skewed_null_give_its_own_tail():
@@ -66,11 +65,12 @@ def test_many_draws_of_a_skewed_null_give_its_own_tail():
     assert norm.sf((16.0 - 4) / 2) < 0.01 * gamma(4).sf(16.0)
 
 
-def test_few_draws_of_a_normal_null_are_paid_for():
-    """Draws symmetric about 0 have no skewness: what is left is the prediction of one more normal draw."""
+def test_few_draws_are_paid_for():
+    """Draws symmetric about 0 count as of skewness 0.2: the normal score of a Pearson III tail, predicted by t."""
     null = np.array([-1.5, -1.0, -0.5, 0.5, 1.0, 1.5])
-    expected = t(5).sf(3 / (null.std(ddof=1) * np.sqrt(1 + 1 / 6)))
-    assert exceedance(3.0, null) == pytest.approx(expected, rel=1e-2)
-    assert exceedance(0.0, np.zeros(12)) == pytest.approx(0.5, abs=0.01)
+    for value in (-1.0, 1.0, 3.0, 5.0):
+        score = norm.isf(pearson3(0.2).sf(value / null.std(ddof=1)))
+        assert exceedance(value, null) == pytest.approx(t(5).sf(score / np.sqrt(1 + 1 / 6)), rel=0.01)
+    assert exceedance(0.0, np.zeros(12)) == pytest.approx(0.5, abs=0.03)
     assert exceedance(1.0, np.zeros(12)) < 1e-10
     assert exceedance(-1.0, np.zeros(12)) > 0.9

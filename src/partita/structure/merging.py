@@ -16,8 +16,12 @@ Members = tuple[Group, ...]
 # KL(p(y) || prod_m p(y_m)) in nats between members, from rows (n, K) of coordinates, or (n, K, 3) of posteriors.
 Information = Callable[[np.ndarray, Members], float]
 TRIED = 4  # how many of the most dependent candidates are tested before a round gives up
-FIRST, MORE = 12, 48  # permutations of every test, and of one that the first leave open
+DRAWS = (12, 48)  # permutations of every test, and more of them where a p-value is open
 OPEN = (1e-5, 0.05)
+SKEWNESS = (
+    0.2,
+    1.0,
+)  # of a null, at least and at most: by nearest neighbours it is 0.3, which few draws cannot tell from 0
 
 
 @dataclass(frozen=True)
@@ -73,7 +77,7 @@ def exceedance(value: float, null: Sequence[float]) -> float:
     m, draws = len(null), np.asarray(null)
     centred = draws - draws.mean()
     sd = max(float(centred.std()), 1e-12)
-    skew = float(np.clip(np.mean((centred / sd) ** 3), 1e-3, 1.0))
+    skew = float(np.clip(np.mean((centred / sd) ** 3), *SKEWNESS))
     z = (value - draws.mean()) / (sd * np.sqrt(m / (m - 1)))
     normal = 6 / skew * (np.cbrt(max(1 + skew * z / 2, 0.0)) - 1) + skew / 6
     return float(t.sf(normal / np.sqrt(1 + 1 / m), m - 1))
@@ -104,9 +108,11 @@ class Splitter:
         if known is not None:
             return replace(known, groups=groups, needed=needed)
         information = self.information(self.confirm, members)
-        null = [self._permuted(members) for _ in range(FIRST)]
-        if OPEN[0] < exceedance(information, null) < OPEN[1]:
-            null += [self._permuted(members) for _ in range(MORE)]
+        null: list[float] = []
+        for more in DRAWS:
+            null += [self._permuted(members) for _ in range(more)]
+            if not OPEN[0] < exceedance(information, null) < OPEN[1]:
+                break
         mean, sd, p_value = float(np.mean(null)), float(np.std(null, ddof=1)), exceedance(information, null)
         self.tests[members] = Merge(groups, members, information, mean, sd, p_value, needed, self.minimum)
         return self.tests[members]
