@@ -52,9 +52,9 @@ class Disentangler(TransformerMixin, BaseEstimator):
     seed : the run is a function of the data and this number.
     device : "auto", "cpu" or "cuda".
     verbose : say in words what was chosen, and how training goes.
-    validation : rows that are never trained on: a share such as 0.1, or "blocks:0.1" for contiguous stretches of a
-        series in time. Then the weights with the lowest loss on them are kept, restarts are judged by it, and training
-        stops after 20 log points (`options={"patience": 20}`) without a better one; `history_` has `held_out_loss`.
+    validation : rows never trained on, a share such as 0.1, or "blocks:0.1" for contiguous stretches of a time series.
+        Then the best weights on them are kept, restarts are judged by it, and training ends after 20 log points without
+        a better one (`options={"patience": 20}`); `history_` has `held_out_loss`.
 
     Attributes
     ----------
@@ -131,7 +131,7 @@ class Disentangler(TransformerMixin, BaseEstimator):
             raise ValueError(f"the loss was no longer finite at step {stopped}: {why_diverged(x, self.x_scale_)}")
         self.shape_, self.groups_, self.history_ = x.shape[1:], trained.recipe.groups, trained.history.of(0)
         self.candidate_ = trained.candidate
-        self._keep(Model(trained.recipe, trained.model, self.x_scale_))
+        self.parameters_ = trained.model
         return self
 
     def transform(self, X):
@@ -227,13 +227,11 @@ class Disentangler(TransformerMixin, BaseEstimator):
 
     def _program(self, x: np.ndarray) -> Program:
         if self.method not in RECIPES:
-            raise ValueError(
-                f"unknown method {self.method!r}{nearest(self.method, RECIPES)}; choose from {', '.join(RECIPES)}"
-            )
+            meant = nearest(self.method, RECIPES)
+            raise ValueError(f"unknown method {self.method!r}{meant}; choose from {', '.join(RECIPES)}")
         network, why_network = choose_network(x.shape[1:]) if self.network == "auto" else (self.network, "as asked")
-        likelihood, why = self.likelihood, "as asked"
-        if likelihood == "auto":
-            likelihood, why = choose_likelihood(x, self.x_scale_, self.latents)
+        auto = self.likelihood == "auto"
+        likelihood, why = choose_likelihood(x, self.x_scale_, self.latents) if auto else (self.likelihood, "as asked")
         self.network_, self.likelihood_ = network, likelihood
         if self.verbose:
             print(f"network {network}: {why_network}\nlikelihood {likelihood}: {why}")
@@ -271,9 +269,6 @@ class Disentangler(TransformerMixin, BaseEstimator):
             values = "  ".join(f"{name} {v:.4g}" for name, v in zip(history.names, history.row(-1)[:, 0]))
             print(f"step {step} of {self.steps}: {values}")
 
-    def _keep(self, model: Model) -> None:
-        self.parameters_ = dict(model.parameters)
-
     def _fitted(self) -> Model:
         check_is_fitted(self)
         # float64: so that a row gets the same code to the last digit alone and among others
@@ -301,5 +296,5 @@ def load(path) -> Disentangler:
     weights = {n.removeprefix("weights/"): t for n, t in tensors.items() if n.startswith("weights/")}
     estimator.groups_ = tuple(tuple(group) for group in about["groups"])
     estimator.candidate_ = about.get("candidate", 0)
-    estimator._keep(Model(estimator._recipe(), weights, estimator.x_scale_))
+    estimator.parameters_ = weights
     return estimator
