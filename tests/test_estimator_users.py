@@ -66,6 +66,7 @@ VALUES = {
     "seed": [(np.int64(3), 3), (np.uint64(2**40), 2**40)],
     "device": [(np.str_("cpu"), "cpu"), (torch.device("cpu"), "cpu")],
     "verbose": [(np.bool_(False), False), (0, 0)],
+    "validation": [(None, None), (np.float32(0.5), 0.5), ("blocks:0.5", "blocks:0.5")],
     "method": [(np.str_("pdisvae"), "pdisvae")],
 }
 

@@ -113,7 +113,7 @@ CALLS = {
     "reports.contact_sheet": lambda _: r.contact_sheet(MADE),
     "reports.write_contact_sheet": lambda folder: r.write_contact_sheet(SHOWN, folder / "sheet.png"),
     "reports.seed_strip": lambda _: r.seed_strip([("a", [0.1, 0.2], None)], "loss"),
-    "recipes.build": lambda _: pt.recipes.build("vae", shape=(3,)).groups,
+    "recipes.build": lambda _: pt.recipes.build("vae", shape=(3,)).replicas,
     "recipes.with_disintegration": lambda _: pt.recipes.with_disintegration(RECIPES["vae"](shape=(3,)), 1.0).labels,
 }  # fmt: skip
 RNG_OF_ELBO = np.random.default_rng(1)

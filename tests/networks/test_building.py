@@ -60,7 +60,7 @@ def test_what_is_drawn_is_what_a_seeded_process_draws(dtype):
 @pytest.mark.parametrize("method", RECIPES)
 def test_every_method_begins_where_a_seeded_process_does(method, network):
     side = 28 if network == "infogan" else 32
-    recipe = build(method, latents=4, shape=(1, side, side), network=network, likelihood="gaussian", labels=2)
+    recipe = build(method, latents=4, shape=(1, side, side), network=network, likelihood="gaussian", labels=2).recipe
     modules = by_the_global_generator(recipe.networks, seed_of(7, "initial"))
     expected = {f"{name}.{key}": p for name, module in modules.items() for key, p in module.named_parameters()}
     found = initial_parameters(recipe, 7)

@@ -9,14 +9,14 @@ from sklearn.decomposition import PCA
 
 from partita.data import load
 from partita.measures.ica import independent_coordinates, unmixing
-from partita.recipes import RECIPES
+from partita.recipes import RECIPES, build
 from partita.training import Ensemble, Model
 
 CPU = torch.device("cpu")
 
 
 def solved(method, x, latents, steps=1, seed=0, **options):
-    program = RECIPES[method](latents=latents, shape=x.shape[1:], **options)
+    program = build(method, latents=latents, shape=x.shape[1:], **options)
     recipe, settings = program.recipe, {"finish": program.candidates[0].finish, "device": CPU}
     ensemble = Ensemble([recipe], [seed], x, batch_size=min(128, len(x)), **settings)
     ensemble.advance(steps)
