@@ -108,7 +108,7 @@ def _excess_between(parts: tuple[tuple[int, ...], ...], ranked: RankBins, bins: 
     The deviation of few permutations is uncertain, so it is at least that of the chi-square law with their mean:
     2 n I has mean df and variance 2 df.
     """
-    cells = [np.unique(ranked.cells(part, bins), return_inverse=True)[1] for part in parts]
+    cells = [ranked.cells(part, bins) for part in parts]
     shared = _between(cells)
     if shared < SEVERAL[1]:
         return 0.0
