@@ -90,6 +90,8 @@ CALLS = {
         -RNG_OF_ELBO.random(16), resamples=5),
     "structure.bottom_up_tree": lambda _: s.bottom_up_tree(DECOMPOSED, 4),
     "structure.top_down_tree": lambda _: s.top_down_tree(DECOMPOSED, 4),
+    "structure.free_groups": lambda _: s.free_groups(CODES),
+    "structure.groups_of_sizes": lambda _: s.groups_of_sizes(CODES, (2, 2)).groups,
     "structure.line": lambda _: s.line(DECOMPOSED, 4),
     "structure.gaussian_entropy": lambda _: s.gaussian_entropy(CODES)((0, 1)),
     "structure.posterior_entropy": lambda _: s.posterior_entropy(CODES, LOG_VARIANCE)((0, 1)),

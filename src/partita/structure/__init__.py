@@ -14,10 +14,12 @@ from partita.structure.decomposition import (
 from partita.structure.discovery import Discovery, discover_groups
 from partita.structure.disintegrated import Disintegration, disintegration
 from partita.structure.entanglement import Entanglement, min_total_correlation
+from partita.structure.free_groups import free_groups
 from partita.structure.grouping import best_grouping
 from partita.structure.merging import Merge
 from partita.structure.omniscience import LatentReport, latent_report, omniscient
 from partita.structure.rank import Dummy, dummies, effective_rank
+from partita.structure.sized_groups import SizedGroups, groups_of_sizes
 from partita.structure.trajectory import Trajectory, best_elbo_trajectory, grouping_coefficient, grouping_factors
 
 __all__ = [
@@ -29,6 +31,7 @@ __all__ = [
     "Entanglement",
     "LatentReport",
     "Merge",
+    "SizedGroups",
     "Term",
     "Trajectory",
     "align",
@@ -40,9 +43,11 @@ __all__ = [
     "disintegration",
     "dummies",
     "effective_rank",
+    "free_groups",
     "gaussian_entropy",
     "grouping_coefficient",
     "grouping_factors",
+    "groups_of_sizes",
     "latent_report",
     "line",
     "min_total_correlation",
