@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from partita.recipes import RECIPES
-from partita.recipes.equation import keywords
+from partita.recipes.equation import ADDED, keywords
 from partita.studies.run import Run
 from partita.studies.store import Store
 
@@ -91,8 +91,9 @@ def settings_of(store: Store) -> list[Setting]:
 
 
 def all_options(run: Run) -> dict[str, Any]:
-    """The method's keywords with the values the run used, defaults included."""
-    return {name: parameter.default for name, parameter in keywords(RECIPES[run.method]).items()} | dict(run.options)
+    """The method's keywords with the values the run used, defaults included; what any method takes where said."""
+    own = {name: p.default for name, p in keywords(RECIPES[run.method]).items() if name not in ADDED}
+    return own | dict(run.options)
 
 
 def labels_of(runs: Sequence[Run]) -> list[str]:
