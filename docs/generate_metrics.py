@@ -336,7 +336,7 @@ def page(discovery: list[str]) -> str:
             MARKS[1],
             "",
             "Where it fails: after a nonlinear mixing, which no rotation undoes, it merges what the bend ties together,"
-            " so its groups are too large, in the end one group of everything: every failure in the table has fewer"
+            " so its groups are too large, in the end one group of everything: every failure there has fewer"
             " groups than the truth. A group close to Gaussian has no preferred coordinates and little to share, and"
             " comes out as single latents; so do four or more coordinates that are dependent only all together. Its"
             " tests need rows: on `groups` with 800 of them it was right for 4 data seeds of 4, with 400 and"
