@@ -339,8 +339,8 @@ def page(discovery: list[str]) -> str:
             " so its groups are too large, in the end one group of everything: every failure there has fewer"
             " groups than the truth. A group close to Gaussian has no preferred coordinates and little to share, and"
             " comes out as single latents; so do four or more coordinates that are dependent only all together. Its"
-            " tests need rows: on `groups` with 800 of them it was right for 4 data seeds of 4, with 400 and"
-            " 200 for none (true pairs split).",
+            " tests need rows: on `groups` with 800 of them it was right for 4 data seeds of 4, with 400 or 200 for"
+            " none (true pairs split; with 400 two seeds also joined wrong ones).",
             "",
             '`pdisvae` with `groups="auto"` asks the same question of its own codes half-way through training and goes'
             " on with the answer (`partita train pdisvae --groups auto`): figures in `benchmarks/RESULTS.md`.",
