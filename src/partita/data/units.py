@@ -14,11 +14,13 @@ LARGE, UNEVEN = 10.0, 1000.0
 
 @dataclass(frozen=True)
 class Units:
-    """Of the features that vary: the smallest and largest standard deviation, and the largest root mean square."""
+    """Of the features that vary: the smallest and largest standard deviation, and the largest root mean square; of all
+    values, the largest."""
 
     low: float
     high: float
     size: float
+    largest: float = 0.0
 
     @property
     def uneven(self) -> bool:
@@ -31,9 +33,9 @@ class Units:
         rows = np.asarray(x[chosen], np.float64).reshape(len(chosen), -1) * x_scale
         deviations = rows.std(0)
         if not (varying := deviations > 0).any():
-            return cls(0.0, 0.0, 0.0)
+            return cls(0.0, 0.0, 0.0, float(np.abs(rows).max(initial=0.0)))
         size = np.sqrt(np.square(rows[:, varying]).mean(0)).max()
-        return cls(float(deviations[varying].min()), float(deviations.max()), float(size))
+        return cls(float(deviations[varying].min()), float(deviations.max()), float(size), float(np.abs(rows).max()))
 
 
 def units_note(dataset: Dataset) -> str | None:

@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-ROWS_LOOKED_AT = 2000
+from partita.data.units import Units
+
 CHANNELS = (1, 2, 3, 4)  # before the pixels; after them, 2 is more likely a width
 FEWEST_PIXELS = 8  # of a side: smaller maps of many channels are what networks make, not what cameras do
 # Sizes of values, and ratios of features, with which networks as they begin can work.
@@ -30,17 +31,16 @@ def observations(X: np.ndarray) -> tuple[np.ndarray, float]:
 
 
 def units_in_words(x: np.ndarray, x_scale: float) -> str:
-    low, high = _deviations(_some_rows(x, x_scale))
+    units = Units.of(x, x_scale)
     used = "data used as they are" if x_scale == 1.0 else "bytes are divided by 255"
-    return f"{used}; standard deviations {low:.3g} to {high:.3g} a feature"
+    return f"{used}; standard deviations {units.low:.3g} to {units.high:.3g} a feature"
 
 
 def why_diverged(x: Any, x_scale: float) -> str:
     """What the data say about a loss that was no longer finite, and what to do: units first."""
-    rows = _some_rows(x, x_scale)
-    low, high = _deviations(rows)
-    size = float(np.sqrt(np.square(rows).mean(0)).max())
-    seen = f"features have standard deviations from {low:.3g} to {high:.3g} and values up to {np.abs(rows).max():.3g}"
+    units = Units.of(x, x_scale)
+    low, high, size = units.low, units.high, units.size
+    seen = f"features have standard deviations from {low:.3g} to {high:.3g} and values up to {units.largest:.3g}"
     if high > UNEVEN * low:
         return f"{seen}, where about 1 is expected: standardise each of them"
     if not EXPECTED[0] <= size <= EXPECTED[1]:
@@ -51,16 +51,3 @@ def why_diverged(x: Any, x_scale: float) -> str:
 def _channels_last(shape: tuple[int, ...]) -> bool:
     _, first, second, last = shape
     return last in CHANNELS and last != 2 and first not in CHANNELS and min(first, second) >= FEWEST_PIXELS
-
-
-def _some_rows(x: Any, x_scale: float) -> np.ndarray:
-    """(rows, features) float64 in the units that models see."""
-    chosen = np.unique(np.linspace(0, len(x) - 1, min(len(x), ROWS_LOOKED_AT)).astype(int))
-    return np.asarray(x[chosen], np.float64).reshape(len(chosen), -1) * x_scale
-
-
-def _deviations(rows: np.ndarray) -> tuple[float, float]:
-    """The smallest and the largest standard deviation of a feature that varies; 0 and 0 where none does."""
-    deviations = rows.std(0)
-    varying = deviations[deviations > 0]
-    return (float(varying.min()), float(varying.max())) if len(varying) else (0.0, 0.0)
