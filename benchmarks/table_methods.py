@@ -22,8 +22,8 @@ import torch
 
 from partita.data import Dataset, label, load, mask_labels
 from partita.studies import Run, Store, evaluate_run, plan, train
+from partita.studies.memory_budget import MemoryBudget
 from partita.studies.plan import ensembles
-from partita.studies.room import Room
 from partita.training import Interrupted
 from partita.training.device import choose_device
 from written import about, in_one_line, keep, markdown, mean_and_range
@@ -111,7 +111,7 @@ def measured(names: list[str], dataset: Dataset, asked: argparse.Namespace, fold
                 wanted[name] = planned(ROWS[name], data, steps, asked.seeds, asked.precision)
             except Exception as error:
                 yield _failed(name, dataset, in_one_line(error))
-        pieces = ensembles([run for runs in wanted.values() for run in runs], Room(dataset.size, device).models)
+        pieces = ensembles([run for runs in wanted.values() for run in runs], MemoryBudget(dataset.size, device).models)
         yield from _trained(pieces, wanted, data, store, device)
 
 

@@ -7,12 +7,12 @@ import torch
 from torch.func import vmap
 
 from partita.kernels.convolutions import found_c
-from partita.networks.convolutions import Doubling, Halving, _of_our_kernels
+from partita.networks.convolutions import DownConv, UpConv, _of_our_kernels
 from partita.recipes import RECIPES
 from partita.training import Ensemble
 
-CASES = [(Halving, 1, 32, 64), (Halving, 3, 32, 32), (Halving, 32, 64, 8), (Halving, 32, 32, 10),
-         (Doubling, 64, 32, 4), (Doubling, 32, 1, 32), (Doubling, 32, 3, 7), (Doubling, 32, 32, 16)]  # fmt: skip
+CASES = [(DownConv, 1, 32, 64), (DownConv, 3, 32, 32), (DownConv, 32, 64, 8), (DownConv, 32, 32, 10),
+         (UpConv, 64, 32, 4), (UpConv, 32, 1, 32), (UpConv, 32, 3, 7), (UpConv, 32, 32, 16)]  # fmt: skip
 
 
 def _relative(found: torch.Tensor, expected: torch.Tensor) -> float:
@@ -27,7 +27,7 @@ def _loss(layer, weight, bias, image, pull):
 
 def _drawn(layer, models: int, images: int, side: int) -> tuple[list[torch.Tensor], torch.Tensor]:
     """Weight, bias, image, and what pulls at the output: float64, without rounding in bfloat16."""
-    out_side = side // 2 if isinstance(layer, Halving) else 2 * side
+    out_side = side // 2 if isinstance(layer, DownConv) else 2 * side
     draw = lambda *shape: torch.randn(models, *shape).bfloat16().double()  # noqa: E731
     arguments = [
         draw(*layer.weight.shape) * 0.125,

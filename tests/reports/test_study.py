@@ -7,8 +7,8 @@ import pytest
 
 from partita.recipes import RECIPES
 from partita.recipes.equation import equation
+from partita.reports.captions import prose, seed_words, typeset
 from partita.reports.study import Record, Setting, labels_of, settings_of
-from partita.reports.words import prose, seed_words, typeset
 from partita.studies import Run, Store
 
 RUN = Run(

@@ -14,7 +14,7 @@ from partita.recipes.equation import keywords
 from partita.training import Ensemble
 from partita.training.program import train_models
 from partita.training.ranks import ALONE, Ranks, joined
-from partita.training.spread import Spread, gather
+from partita.training.row_parallel import RowParallel, gather
 
 CPU = torch.device("cpu")
 HOUSE = {"latents": 4, "shape": (8,), "network": "mlp", "hidden": (16,), "likelihood": "gaussian", "labels": 2}
@@ -93,7 +93,7 @@ def uneven(ranks: Ranks) -> dict[str, torch.Tensor]:
     x = torch.randn(8, 3, dtype=torch.float64)
     z, judge = first(x[ranks.rows(8)]), second
     if ranks.size > 1:
-        z, judge = gather(z, 0, ranks.rank, ranks.size), Spread(second, ranks)
+        z, judge = gather(z, 0, ranks.rank, ranks.size), RowParallel(second, ranks)
     loss = judge(z[:7].flip(0)).square().mean() + judge(z[[3, 0, 7, 5, 1, 2]]).sin().sum() + second.weight.norm()
     names = [f"{i}.{name}" for i, layer in enumerate((first, second)) for name, _ in layer.named_parameters()]
     each = torch.autograd.grad(loss, [*first.parameters(), *second.parameters()])

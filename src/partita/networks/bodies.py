@@ -10,7 +10,7 @@ from math import prod
 import torch
 from torch import Tensor, nn
 
-from partita.networks.convolutions import Doubling, Halving
+from partita.networks.convolutions import DownConv, UpConv
 from partita.networks.normalise import BatchNorm
 
 Shape = tuple[int, ...]
@@ -111,12 +111,12 @@ def _stack(widths: Shape) -> list[nn.Module]:
 
 
 def _convolutions(channels: Shape) -> list[nn.Module]:
-    return _with_places([Halving(a, b) for a, b in pairwise(channels)])
+    return _with_places([DownConv(a, b) for a, b in pairwise(channels)])
 
 
 def _transposed(channels: Shape) -> list[nn.Module]:
     last = len(channels) - 2
-    return _with_places([Doubling(a, b, rectified=i < last) for i, (a, b) in enumerate(pairwise(channels))])
+    return _with_places([UpConv(a, b, rectified=i < last) for i, (a, b) in enumerate(pairwise(channels))])
 
 
 def _with_places(layers: list) -> list[nn.Module]:

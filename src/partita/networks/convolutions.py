@@ -15,7 +15,7 @@ from partita.kernels import convolutions
 from partita.kernels.build import found_triton
 
 
-class Halving(nn.Conv2d):
+class DownConv(nn.Conv2d):
     def __init__(self, channels_in: int, channels_out: int, *, rectified: bool = True):
         super().__init__(channels_in, channels_out, 4, 2, 1)
         self.rectified = rectified
@@ -24,7 +24,7 @@ class Halving(nn.Conv2d):
         return _convolved(self, input, convolutions.halve, conv2d)
 
 
-class Doubling(nn.ConvTranspose2d):
+class UpConv(nn.ConvTranspose2d):
     def __init__(self, channels_in: int, channels_out: int, *, rectified: bool = True):
         super().__init__(channels_in, channels_out, 4, 2, 1)
         self.rectified = rectified
@@ -33,7 +33,7 @@ class Doubling(nn.ConvTranspose2d):
         return _convolved(self, input, convolutions.double, conv_transpose2d)
 
 
-def _convolved(layer: Halving | Doubling, image: Tensor, ours: Callable, theirs: Callable) -> Tensor:
+def _convolved(layer: DownConv | UpConv, image: Tensor, ours: Callable, theirs: Callable) -> Tensor:
     precision = _of_our_kernels(image, layer.weight)
     if precision is not None:
         return _by_taps(ours, image, layer, precision)
@@ -54,7 +54,7 @@ def _of_our_kernels(image: Tensor, weight: Tensor) -> torch.dtype | None:
     return None
 
 
-def _by_taps(operation: Callable, image: Tensor, layer: Halving | Doubling, precision: torch.dtype) -> Tensor:
+def _by_taps(operation: Callable, image: Tensor, layer: DownConv | UpConv, precision: torch.dtype) -> Tensor:
     weight = layer.weight.to(precision).permute(2, 3, 1, 0).flatten(0, 1)
     assert layer.bias is not None
     last = image.to(precision).permute(0, 2, 3, 1)

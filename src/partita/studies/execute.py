@@ -7,21 +7,21 @@ from contextlib import nullcontext
 import torch
 
 from partita.data import Dataset
-from partita.studies.ahead import compile_ahead
 from partita.studies.earlier import as_filed
+from partita.studies.ensemble_trainer import EnsembleTrainer, Watch
 from partita.studies.leftovers import collect
+from partita.studies.memory_budget import MemoryBudget, data_on, say_peak
 from partita.studies.plan import ensembles
-from partita.studies.room import Room, data_on, say_peak
+from partita.studies.precompile import precompile
 from partita.studies.run import Run
 from partita.studies.shares import dealt, splits_rows
 from partita.studies.store import Store
 from partita.studies.verify import damage_of
 from partita.studies.watching import watched_metrics
-from partita.studies.workshop import Watch, Workshop
 from partita.training import Interrupted, interruptible
 from partita.training.fit import NOTHING, SECONDS_BETWEEN_CHECKPOINTS
 from partita.training.ranks import ALONE, Ranks
-from partita.training.strides import side_by_side
+from partita.training.steps import side_by_side
 
 log = logging.getLogger("partita")
 
@@ -53,15 +53,15 @@ def train(
         store.check_writable()
     with store.locked() if ranks.first else nullcontext(), interruptible(patient=ranks.size > 1) as asked:
         shares = ranks.size // together.size
-        x, room = data_on(dataset, device), Room(dataset.size, device)
-        arranged = _arranged(runs, store, resume, room.models, shares) if ranks.first else None
+        x, budget = data_on(dataset, device), MemoryBudget(dataset.size, device)
+        arranged = _arranged(runs, store, resume, budget.models, shares) if ranks.first else None
         mine = [[known[member] for member in members] for members in ranks.tell(arranged)[ranks.rank % shares]]
-        shop = Workshop(dataset, x, store, device, asked, watch, checkpoint_seconds, watched, together)
-        at_once = room.ensembles(mine) if together.size == 1 else 1
+        trainer = EnsembleTrainer(dataset, x, store, device, asked, watch, checkpoint_seconds, watched, together)
+        at_once = budget.ensembles(mine) if together.size == 1 else 1
         if at_once > 1:
-            compile_ahead(mine, dataset.size, device, asked)
+            precompile(mine, dataset.size, device, asked)
         try:
-            side_by_side(map(shop.train, mine), device, at_once)
+            side_by_side(map(trainer.train, mine), device, at_once)
         except Interrupted:
             together.wait()  # until the first rank has saved what all of them trained
             raise

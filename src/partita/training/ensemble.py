@@ -23,7 +23,7 @@ from partita.training.finish import Finish, finished, needs_finishing, rows_to_l
 from partita.training.held_out import HeldOut
 from partita.training.objective import moves, objective, values_at
 from partita.training.ranks import ALONE, Ranks
-from partita.training.spread import check_spread
+from partita.training.row_parallel import check_row_parallel
 
 log = logging.getLogger("partita")
 
@@ -87,7 +87,7 @@ class Ensemble:
         }
         self.modules: dict[str, nn.Module] = {n: each.to(device) for n, each in built(self.recipe.networks).items()}
         if ranks.size > 1 and self.recipe.players:
-            check_spread(ranks, self.modules, batch_size)
+            check_row_parallel(ranks, self.modules, batch_size)
         self.optimisers = [self._optimiser(player) for player in self.recipe.players]
         self.losses = [self._loss(turn, compiled) for turn in range(len(self.recipe.players))]
         self.carried = Carried(self.recipe, len(self.seeds), self.size, batch_size, device)

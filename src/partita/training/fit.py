@@ -12,7 +12,7 @@ from partita.training.device import with_gradients
 from partita.training.ensemble import Ensemble
 from partita.training.history import History
 from partita.training.interrupt import Interrupted
-from partita.training.strides import Strides, to_the_end
+from partita.training.steps import Steps, to_the_end
 
 log = logging.getLogger("partita")
 
@@ -45,12 +45,12 @@ NOTHING = Watched((), lambda ensemble: np.zeros((0, len(ensemble.seeds))))
 
 
 def fit(ensemble: Ensemble, steps: int, **settings) -> History:
-    """All strides of `fit_in_strides`, one after the other."""
-    return to_the_end(fit_in_strides(ensemble, steps, **settings))
+    """All steps of `steps_of_fit`, one after the other."""
+    return to_the_end(steps_of_fit(ensemble, steps, **settings))
 
 
 @with_gradients
-def fit_in_strides(
+def steps_of_fit(
     ensemble: Ensemble,
     steps: int,
     *,
@@ -64,7 +64,7 @@ def fit_in_strides(
     on_log: OnLog | None = None,
     stop: Callable[[], bool] = lambda: False,
     seconds_between_checkpoints: float = SECONDS_BETWEEN_CHECKPOINTS,
-) -> Strides[History]:
+) -> Steps[History]:
     """Trains until `steps`, from a checkpoint where there is one, adding to `history` where one is given.
 
     Rows held out are looked at at every log point; the best parameters there are kept where `keep_best`, and a model

@@ -72,9 +72,9 @@ def taken_on(networks: Networks, x: Tensor, ranks: Ranks) -> tuple[Networks, Any
     """The networks and observations with which a trace holds the whole batch, wherever its rows are (`spread`)."""
     if ranks.size == 1:
         return networks, x
-    from partita.training.spread import Own, Spread
+    from partita.training.row_parallel import Own, RowParallel
 
-    return {name: Spread(network, ranks) for name, network in networks.items()}, Own(x)
+    return {name: RowParallel(network, ranks) for name, network in networks.items()}, Own(x)
 
 
 def bound(modules: Mapping[str, nn.Module], parameters: Mapping[str, Tensor]) -> "dict[str, Bound]":

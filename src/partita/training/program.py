@@ -15,10 +15,10 @@ from partita.training.checkpoint import Checkpoints
 from partita.training.device import with_gradients
 from partita.training.draws import seed_of
 from partita.training.ensemble import Ensemble
-from partita.training.fit import fit_in_strides
+from partita.training.fit import steps_of_fit
 from partita.training.history import History
 from partita.training.latents import codes_of, map_latents, model_of, some_rows
-from partita.training.strides import Strides, to_the_end
+from partita.training.steps import Steps, to_the_end
 
 # Builds an ensemble of these recipes and seeds, with what the program and the candidate say of rows and finishing.
 Make = Callable[[list[Recipe], list[int], Program, Candidate], Ensemble]
@@ -57,12 +57,12 @@ class _Ended:
 def train_models(
     programs: Sequence[Program], seeds: Sequence[int], make: Make, steps: int, **settings
 ) -> list[Trained]:
-    """All strides of `train_in_strides`, one after the other."""
-    return to_the_end(train_in_strides(programs, seeds, make, steps, **settings))
+    """All steps of `steps_of_training`, one after the other."""
+    return to_the_end(steps_of_training(programs, seeds, make, steps, **settings))
 
 
 @with_gradients
-def train_in_strides(
+def steps_of_training(
     programs: Sequence[Program],
     seeds: Sequence[int],
     make: Make,
@@ -72,7 +72,7 @@ def train_in_strides(
     on_begin: Callable[[History], None] | None = None,
     on_log: Callable[[int, History], None] | None = None,
     **loop,
-) -> Strides[list[Trained]]:
+) -> Steps[list[Trained]]:
     """Trains runs of one structure, each from its seed; `make` builds an ensemble of them.
 
     `on_begin(history)` and `on_log(step, history)` see one column a run: the first replica, until one is chosen.
@@ -127,7 +127,7 @@ class _Course:
     checkpoints: Checkpoints | None
     loop: dict[str, Any]
 
-    def train(self) -> Strides[_Ended]:
+    def train(self) -> Steps[_Ended]:
         first = self._first()
         ends = self.alike[0].ends(self.steps)
         ensemble, history, passage, began = None, None, None, ends[first - 1] if first else 0
@@ -142,7 +142,7 @@ class _Course:
                 ensemble = self._ensemble(recipes, passage.groups)
                 map_latents(before, ensemble, passages)
             settings = self._settings(i) | {"checkpoints": self._saved(i), "history": history}
-            history = yield from fit_in_strides(ensemble, ends[i], **settings, **self.loop)
+            history = yield from steps_of_fit(ensemble, ends[i], **settings, **self.loop)
         assert ensemble is not None
         assert history is not None
         return _Ended(ensemble, history, began, passage)

@@ -17,9 +17,9 @@ from partita.training import Ensemble, History
 from partita.training.device import worth_compiling
 from partita.training.fit import NOTHING, Watched
 from partita.training.labels import required_labels
-from partita.training.program import Make, train_in_strides
+from partita.training.program import Make, steps_of_training
 from partita.training.ranks import Ranks
-from partita.training.strides import Strides
+from partita.training.steps import Steps
 
 log = logging.getLogger("partita")
 
@@ -30,7 +30,7 @@ Watch = Callable[[Sequence[Run], History, int, int], None]
 
 
 @dataclass(frozen=True)
-class Workshop:
+class EnsembleTrainer:
     """What the ensembles of a study share while they train. `x` is the data where they lie: on the device, on disk, or
     in memory and read from there."""
 
@@ -44,7 +44,7 @@ class Workshop:
     watched: Watched
     ranks: Ranks
 
-    def train(self, runs: list[Run]) -> Strides[None]:
+    def train(self, runs: list[Run]) -> Steps[None]:
         """Trains runs of one structure and files them. Out of memory, each half goes on by itself from the last
         checkpoint."""
         try:
@@ -67,7 +67,7 @@ class Workshop:
         for half in halves:
             yield from self.train(half)
 
-    def _train(self, runs: list[Run]) -> Strides[None]:
+    def _train(self, runs: list[Run]) -> Steps[None]:
         steps, first = runs[0].steps, self.ranks.first
         checkpoints = self.store.checkpoints(runs)
         # An ensemble that was killed while it was being filed is here as a whole; what it has filed stays as it is.
@@ -83,7 +83,7 @@ class Workshop:
             if self.watch is not None and first:
                 self.watch(runs, history, step, steps)
 
-        trained = yield from train_in_strides(
+        trained = yield from steps_of_training(
             [run.program for run in runs],
             [run.seed for run in runs],
             self._maker(runs[0]),

@@ -9,8 +9,9 @@ import pytest
 import torch
 
 from partita.data import load
-from partita.studies import ahead, plan
-from partita.studies.ahead import Order, compile_ahead
+from partita.studies import plan
+from partita.studies import precompile as module
+from partita.studies.precompile import Order, precompile
 from partita.training import device
 from partita.training.device import worth_compiling
 
@@ -49,9 +50,9 @@ def companies(*methods):
 @needs_a_compiler
 def test_a_wish_to_stop_ends_the_helpers(folder, monkeypatch):
     started = []
-    monkeypatch.setattr(ahead, "_started", lambda *a, start=ahead._started: started.append(start(*a)) or started[-1])
+    monkeypatch.setattr(module, "_started", lambda *a, start=module._started: started.append(start(*a)) or started[-1])
     monkeypatch.setattr(Order, "carry_out", lambda *_: None)  # of this process
-    compile_ahead(companies("vae", "pdisvae"), 300, CPU, lambda: True)
+    precompile(companies("vae", "pdisvae"), 300, CPU, lambda: True)
     assert [helper.returncode for helper in started] == [-9]
     assert not list(folder.glob("partita/*"))
 
@@ -59,7 +60,7 @@ def test_a_wish_to_stop_ends_the_helpers(folder, monkeypatch):
 @needs_a_compiler
 def test_a_helper_that_fails_leaves_no_mark_and_no_trace(folder, monkeypatch):
     monkeypatch.setattr(Order, "carry_out", lambda *_: None)  # of this process; the other's is its own
-    compile_ahead(companies("vae", "pdisvae"), -1, CPU, lambda: False)  # no data has so few rows
+    precompile(companies("vae", "pdisvae"), -1, CPU, lambda: False)  # no data has so few rows
     assert not list(folder.glob("partita/*"))
 
 
@@ -67,24 +68,24 @@ def test_a_helper_that_fails_leaves_no_mark_and_no_trace(folder, monkeypatch):
 def test_no_more_helpers_than_structures_or_cores(folder, monkeypatch):
     started = []
     monkeypatch.setattr(Order, "carry_out", lambda *_: None)
-    monkeypatch.setattr(ahead, "_started", lambda order, _: started.append(order) or subprocess.Popen(["true"]))
+    monkeypatch.setattr(module, "_started", lambda order, _: started.append(order) or subprocess.Popen(["true"]))
     monkeypatch.setattr(os, "cpu_count", lambda: 3)
-    compile_ahead(companies(*["vae"] * 5, "pdisvae"), 300, CPU, lambda: False)
+    precompile(companies(*["vae"] * 5, "pdisvae"), 300, CPU, lambda: False)
     assert [order.run["method"] for order in started] == ["pdisvae"]
     started.clear()
-    compile_ahead(companies("vae", "beta_tcvae", "pdisvae", "dip_vae_i", "ica_vae"), 300, CPU, lambda: False)
+    precompile(companies("vae", "beta_tcvae", "pdisvae", "dip_vae_i", "ica_vae"), 300, CPU, lambda: False)
     assert len(started) == 2
 
 
 @needs_a_compiler
 def test_a_machine_that_starts_no_process_trains_all_the_same(folder, monkeypatch):
-    monkeypatch.setattr(ahead, "_started", lambda *_: (_ for _ in ()).throw(OSError("no more processes")))
-    compile_ahead(companies("vae", "pdisvae"), 300, CPU, lambda: False)
+    monkeypatch.setattr(module, "_started", lambda *_: (_ for _ in ()).throw(OSError("no more processes")))
+    precompile(companies("vae", "pdisvae"), 300, CPU, lambda: False)
 
 
 def test_one_structure_alone_needs_no_helper(folder, monkeypatch):
-    monkeypatch.setattr(ahead, "_started", lambda *_: pytest.fail("a helper was started"))
-    compile_ahead(companies("pdisvae"), 300, CPU, lambda: False)
+    monkeypatch.setattr(module, "_started", lambda *_: pytest.fail("a helper was started"))
+    precompile(companies("pdisvae"), 300, CPU, lambda: False)
 
 
 FIRST_STEP = """
@@ -106,7 +107,7 @@ print(counters["inductor"]["fxgraph_cache_hit"], counters["inductor"]["fxgraph_c
 @needs_a_compiler
 def test_what_helpers_made_is_found_by_training(folder):
     runs = companies("vae", "pdisvae")
-    compile_ahead(runs, 300, CPU, lambda: False)
+    precompile(runs, 300, CPU, lambda: False)
     marks = [Order(company[0].as_json(), 2, 300).mark(CPU) for company in runs]
     assert all(mark.exists() for mark in marks)
     done = subprocess.run(

@@ -8,9 +8,9 @@ import torch
 
 from partita.data import load
 from partita.studies import Store, plan, train
-from partita.studies.room import Room
+from partita.studies.memory_budget import MemoryBudget
 from partita.training import Ensemble, Interrupted
-from partita.training.strides import side_by_side, to_the_end
+from partita.training.steps import side_by_side, to_the_end
 from partita.training.tensors import read_tensors
 
 CPU = torch.device("cpu")
@@ -66,7 +66,7 @@ def test_a_model_that_does_not_fit_by_itself_is_named(dataset, tmp_path, monkeyp
         train(runs, dataset, Store(tmp_path), device=CPU)
 
 
-def test_strides_take_turns_and_return():
+def test_generators_of_steps_take_turns_and_return():
     seen = []
 
     def work(name, count):
@@ -105,7 +105,7 @@ def test_side_by_side_gives_what_one_by_one_gives(dataset, tmp_path, monkeypatch
     runs = plan(["vae", "pdisvae", "beta_tcvae"], dataset, seeds=range(2), steps=30, batch_size=50)
     one, three = Store(tmp_path / "one"), Store(tmp_path / "three")
     train(runs, dataset, one, device=CPU)
-    monkeypatch.setattr(Room, "ensembles", lambda self, companies: len(companies))
+    monkeypatch.setattr(MemoryBudget, "ensembles", lambda self, companies: len(companies))
     train(runs, dataset, three, device=CPU)
     for a, b in zip(weights(one, runs), weights(three, runs)):
         assert all(torch.equal(a[name], b[name]) for name in a)

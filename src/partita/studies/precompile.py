@@ -81,9 +81,7 @@ class Order:
         )
 
 
-def compile_ahead(
-    companies: Sequence[Sequence[Run]], size: int, device: torch.device, stop: Callable[[], bool]
-) -> None:
+def precompile(companies: Sequence[Sequence[Run]], size: int, device: torch.device, stop: Callable[[], bool]) -> None:
     """Fills the compiler's cache for ensembles of these runs on `size` rows; one alone compiles as well by itself.
 
     Nothing depends on it but time: what cannot be compiled now is compiled when it is its turn.

@@ -34,8 +34,8 @@ def data_on(dataset: Dataset, device: torch.device) -> Any:
 
 
 @dataclass(frozen=True)
-class Room:
-    """The room for models on a device that holds `size` rows of data already."""
+class MemoryBudget:
+    """The memory for models on a device that holds `size` rows of data already."""
 
     size: int
     device: torch.device

@@ -26,7 +26,7 @@ from partita.networks.normalise import BatchNorm
 from partita.training.ranks import Ranks, collectively
 
 
-def check_spread(ranks: Ranks, modules: Mapping[str, nn.Module], batch_size: int) -> None:
+def check_row_parallel(ranks: Ranks, modules: Mapping[str, nn.Module], batch_size: int) -> None:
     """ValueError where splitting the rows over ranks would change the result."""
     if batch_size % ranks.size:
         raise ValueError(
@@ -48,7 +48,7 @@ class Own:
 
 
 @dataclass(frozen=True, eq=False)
-class Spread:
+class RowParallel:
     """A network that is called with the whole batch, and works on this rank's rows of it."""
 
     network: Any
@@ -70,7 +70,7 @@ class Spread:
 
 
 @dataclass(frozen=True, eq=False)
-class SpreadLikelihood:
+class RowParallelLikelihood:
     """p(x|z) of this rank's rows; its log-density is that of the whole batch."""
 
     own: Any
@@ -87,7 +87,7 @@ class SpreadLikelihood:
 def gathered(made: Any, ranks: Ranks) -> Any:
     """What a network made of this rank's rows, for all rows: a tensor, a tuple, or a record of tensors by rows."""
     if isinstance(made, Bernoulli | Gaussian):
-        return SpreadLikelihood(made, ranks)
+        return RowParallelLikelihood(made, ranks)
     if isinstance(made, Tensor):
         return gather(made, 0, ranks.rank, ranks.size)
     if isinstance(made, tuple):

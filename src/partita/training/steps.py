@@ -1,6 +1,6 @@
-"""Training in strides: work that hands control back between a few steps, so that several ensembles share one device.
+"""Training as a generator: it hands control back every few steps, so that several ensembles share one device.
 
-A generator of strides yields after each of them and returns its result at the end. On a GPU small ensembles leave most
+It returns its result at the end. On a GPU small ensembles leave most
 of it idle; side by side, each on a stream of its own, they fill it. What each computes is the same either way.
 """
 
@@ -14,30 +14,30 @@ import torch
 from partita.training.interrupt import Interrupted
 
 Result = TypeVar("Result")
-Strides = Generator[None, None, Result]
+Steps = Generator[None, None, Result]
 
 
-def to_the_end(strides: Strides[Result]) -> Result:
+def to_the_end(steps: Steps[Result]) -> Result:
     while True:
         try:
-            next(strides)
+            next(steps)
         except StopIteration as end:
             return end.value
 
 
-def side_by_side(work: Iterable[Strides[None]], device: torch.device, at_once: int) -> None:
-    """A stride of each in turn, `at_once` of them at a time. Once one was interrupted, no other begins, those under
+def side_by_side(work: Iterable[Steps[None]], device: torch.device, at_once: int) -> None:
+    """A few steps of each in turn, `at_once` of them at a time. Once one was interrupted, no other begins, those under
     way go on until they notice and have saved themselves, and then Interrupted is raised."""
     waiting, active = deque(work), deque()
     stopped: Interrupted | None = None
     while active or (waiting and stopped is None):
         while waiting and len(active) < at_once and stopped is None:
             active.append((waiting.popleft(), _stream(device) if at_once > 1 else None))
-        strides, stream = active.popleft()
+        steps, stream = active.popleft()
         try:
             with nullcontext() if stream is None else torch.cuda.stream(stream):
-                next(strides)
-            active.append((strides, stream))
+                next(steps)
+            active.append((steps, stream))
         except StopIteration:
             pass
         except Interrupted as wish:
