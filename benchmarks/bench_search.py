@@ -20,7 +20,7 @@ import torch
 from partita.data import load
 from partita.distributions import as_groups
 from partita.estimator import Disentangler
-from partita.measures.regrouping import regroup
+from partita.measures._regrouping import regroup
 from partita.recipes import RECIPES
 from partita.recipes.judges import late_loss
 from partita.recipes.restarts import put_together

@@ -12,8 +12,8 @@ import torch
 
 from partita.data import load
 from partita.studies import plan
-from partita.studies.ensemble_trainer import LOG_POINTS
-from partita.studies.watching import watched_metrics
+from partita.studies._ensemble_trainer import LOG_POINTS
+from partita.studies._watching import watched_metrics
 from partita.training import Ensemble
 
 STEPS = 5000

@@ -22,7 +22,7 @@ from partita.recipes import RECIPES
 from partita.recipes.restarts import put_together
 from partita.structure import align
 from partita.studies import Run, Store, plan, train
-from partita.studies.rows import some_rows
+from partita.studies._rows import some_rows
 from partita.training import Ensemble, Interrupted, Model
 from partita.training.device import choose_device
 from partita.training.latents import map_latents

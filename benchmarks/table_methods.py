@@ -22,7 +22,7 @@ import torch
 
 from partita.data import Dataset, label, load, mask_labels
 from partita.studies import Run, Store, evaluate_run, plan, train
-from partita.studies.memory_budget import MemoryBudget
+from partita.studies._memory_budget import MemoryBudget
 from partita.studies.plan import ensembles
 from partita.training import Interrupted
 from partita.training.device import choose_device

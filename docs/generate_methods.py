@@ -4,7 +4,7 @@ import inspect
 from pathlib import Path
 
 from partita.recipes import RECIPES, build
-from partita.recipes.equation import equation, keywords
+from partita.recipes._equation import equation, keywords
 
 FOLDER = Path(__file__).with_name("methods")
 NOTICE = "<!-- Made by docs/generate_methods.py from the recipe and its docstring: change those. -->"

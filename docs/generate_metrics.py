@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from partita import data, metrics, structure
-from partita.metrics.importance import LIGHT
+from partita.metrics.dci import LIGHT
 
 PAGE = Path(__file__).with_name("metrics.md")
 MARKS = ("<!-- discovery -->", "<!-- /discovery -->")

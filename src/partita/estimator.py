@@ -10,9 +10,9 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_feature_names_in, check_array, check_is_fitted, validate_data
 
-from partita.data.nearest import nearest
+from partita.data._nearest import nearest
 from partita.recipes import RECIPES, Candidate, Program, Recipe, build
-from partita.recipes.equation import keywords
+from partita.recipes._equation import keywords
 from partita.trace import Dream
 from partita.training import Ensemble, History, Model
 from partita.training.defaults import choose_likelihood, choose_network

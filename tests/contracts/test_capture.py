@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from partita.recipes import RECIPES, build
-from partita.recipes.equation import keywords
+from partita.recipes._equation import keywords
 from partita.training import Checkpoints, Ensemble, Interrupted, fit
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")]

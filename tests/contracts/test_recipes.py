@@ -8,7 +8,7 @@ import torch
 
 from partita.cli.values import parse_options
 from partita.recipes import RECIPES, build
-from partita.recipes.equation import keywords, weight_names
+from partita.recipes._equation import keywords, weight_names
 from partita.studies.run import Run
 from partita.training import Checkpoints, Ensemble, History, Model, fit
 from partita.training.objective import values_at

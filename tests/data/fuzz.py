@@ -19,10 +19,10 @@ from pathlib import Path
 import numpy as np
 
 from partita.data import Dataset, from_array, load
+from partita.data._reading import reading
 from partita.data.cars3d import _from_archive, read_model
 from partita.data.celeba import read_attributes
 from partita.data.mnist import read_idx
-from partita.data.reading import reading
 from partita.data.smallnorb import read_matrix
 
 RNG = np.random.default_rng(0)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from partita.data import FactorGrid, load
+from partita.data._polygons import unpack
 from partita.data.dsprites import NAMES, SIZES, bit_images
-from partita.data.polygons import unpack
 
 HERE = Path(__file__).parent
 SHARED = HERE / "../../../shared/data/dsprites"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from partita.data.card import Card, RemoteFile
-from partita.data.fetch import cache_folder, found, obtain
+from partita.data._card import Card, RemoteFile
+from partita.data._fetch import cache_folder, found, obtain
 
 CONTENT = bytes(range(256)) * 2000  # 512,000 bytes
 SHA256 = "sha256:" + hashlib.sha256(CONTENT).hexdigest()

@@ -6,7 +6,7 @@ import pytest
 from PIL import Image, ImageDraw
 
 from partita.data import load
-from partita.data.images import MOST_PIXELS
+from partita.data._images import MOST_PIXELS
 
 RNG = np.random.default_rng(0)
 

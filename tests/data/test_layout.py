@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from partita.data import from_array, load
-from partita.data.layout import channel_axis
+from partita.data._layout import channel_axis
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from partita.data import memory
+from partita.data import _memory as memory
 
 MB = 2**20
 
@@ -136,7 +136,7 @@ def idx(folder):
 CHILD = """
 import json, resource, sys
 import numpy, h5py, PIL.Image, PIL.TiffImagePlugin, PIL.PngImagePlugin, pyarrow.parquet
-from partita.data import load, memory
+from partita.data import load, _memory as memory
 from partita.data.mnist import read_idx
 PIL.Image.init()
 path, options, room = sys.argv[1], json.loads(sys.argv[2]), int(sys.argv[3])

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from partita.data import load, remake
-from partita.data.mixing import mixing_named
+from partita.data._mixing import mixing_named
 
 
 def jacobian(mix, z, step=1e-5):

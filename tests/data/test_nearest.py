@@ -1,4 +1,4 @@
-from partita.data.nearest import listed, nearest
+from partita.data._nearest import listed, nearest
 
 
 def test_near_names():

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from partita.data.polygons import fill, unpack
+from partita.data._polygons import fill, unpack
 
 
 def lit(x, y, column, row):

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from partita.data.records import Records
+from partita.data._records import Records
 
 
 @pytest.fixture
@@ -14,7 +14,7 @@ def stored(tmp_path):
 
 @pytest.fixture(params=["wide", "narrow"], autouse=True)
 def width(request, monkeypatch):
-    monkeypatch.setattr("partita.data.records.NARROW", 0 if request.param == "wide" else 4096)
+    monkeypatch.setattr("partita.data._records.NARROW", 0 if request.param == "wide" else 4096)
     return request.param
 
 

@@ -3,7 +3,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from partita.data.resize import area_resize
+from partita.data._resize import area_resize
 
 
 def by_hand(image, height, width):

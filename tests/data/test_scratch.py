@@ -4,7 +4,7 @@ import threading
 import numpy as np
 import pytest
 
-from partita.data.scratch import Scratch
+from partita.data._scratch import Scratch
 
 X = np.random.default_rng(0).normal(size=(103, 4, 5))
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from partita.data import load
-from partita.data.csv_table import CELLS_A_BLOCK
+from partita.data._csv_table import CELLS_A_BLOCK
 
 
 @pytest.fixture

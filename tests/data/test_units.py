@@ -3,7 +3,7 @@ import pytest
 from sklearn.datasets import load_wine
 
 from partita.data import from_array, load
-from partita.data.units import Units, units_note
+from partita.data._units import Units, units_note
 
 RNG = np.random.default_rng(0)
 

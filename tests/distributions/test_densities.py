@@ -4,7 +4,7 @@ import scipy.stats
 import torch
 
 from partita.distributions import Bernoulli, DiagonalNormal, Gaussian, StandardNormal
-from partita.distributions.columns import columns
+from partita.distributions._columns import columns
 
 
 @pytest.fixture

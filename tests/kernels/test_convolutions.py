@@ -7,7 +7,7 @@ import torch
 from torch.func import vmap
 
 from partita.kernels.convolutions import found_c
-from partita.networks.convolutions import DownConv, UpConv, _of_our_kernels
+from partita.networks._convolutions import DownConv, UpConv, _of_our_kernels
 from partita.recipes import RECIPES
 from partita.training import Ensemble
 

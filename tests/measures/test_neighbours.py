@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from sklearn.feature_selection import mutual_info_classif, mutual_info_regression
 
-from partita.measures.arrays import as_matrix, as_pair
-from partita.measures.neighbours import label_information, multi_information, vector_information
+from partita.measures._arrays import as_matrix, as_pair
+from partita.measures._neighbours import label_information, multi_information, vector_information
 
 
 def test_label_information_is_scikit_learns():

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 import torch
 
+from partita.measures._regrouping import _count, _partitions, regroup
 from partita.measures.correlation import correlation
-from partita.measures.regrouping import _count, _partitions, regroup
 
 
 def entangled(groups, latents, rows=300, seed=0):
@@ -47,6 +47,6 @@ def test_many_latents_are_grouped_by_exchange(monkeypatch):
     rng = np.random.default_rng(1)
     order = rng.permutation(16)
     planted = [tuple(sorted(order[i : i + 2].tolist())) for i in range(0, 16, 2)]
-    monkeypatch.setattr("partita.measures.regrouping.STARTS", 3)
+    monkeypatch.setattr("partita.measures._regrouping.STARTS", 3)
     found = regroup(*entangled(planted, 16, rows=150), (2,) * 8)
     assert sorted(found) == sorted(planted)

@@ -125,7 +125,7 @@ def test_scores_over_runs_resample_the_runs():
 def test_histogram_information_is_that_of_scikit_learn():
     from sklearn.metrics import mutual_info_score
 
-    from partita.metrics.histogram import information_matrix
+    from partita.metrics._histogram import information_matrix
 
     rng = np.random.default_rng(0)
     first, second = rng.integers(0, 20, (700, 4)), rng.integers(0, 6, (700, 3))

@@ -78,7 +78,7 @@ def test_one_latent_in_other_units_than_the_rest(case):
 
 
 def test_ordinary_codes_are_left_alone():
-    from partita.metrics.inputs import column_scaled, jointly_scaled
+    from partita.metrics._inputs import column_scaled, jointly_scaled
 
     for scaled in (column_scaled, jointly_scaled):
         assert np.array_equal(scaled(CODES), CODES)

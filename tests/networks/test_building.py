@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from partita.networks import BODIES
-from partita.networks.building import Seeded, built
+from partita.networks._building import Seeded, built
 from partita.recipes import RECIPES, build
 from partita.training.draws import seed_of
 from partita.training.ensemble import initial_parameters

@@ -8,7 +8,7 @@ import torch
 from sklearn.decomposition import PCA
 
 from partita.data import load
-from partita.measures.ica import independent_coordinates, unmixing
+from partita.measures._ica import independent_coordinates, unmixing
 from partita.recipes import RECIPES, build
 from partita.training import Ensemble, Model
 

@@ -1,7 +1,7 @@
 import pytest
 
 from partita.recipes import RECIPES, Ramp
-from partita.recipes.equation import equation, weight_names
+from partita.recipes._equation import equation, weight_names
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from partita.data import load
-from partita.measures.neighbours import multi_information
+from partita.measures._neighbours import multi_information
 from partita.recipes import RECIPES
 
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from partita.recipes import RECIPES
-from partita.recipes.equation import keywords, weight_names
+from partita.recipes._equation import keywords, weight_names
 from partita.training import Ensemble
 
 CPU = torch.device("cpu")

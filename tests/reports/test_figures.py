@@ -8,11 +8,11 @@ from matplotlib.colors import to_rgb
 
 from partita.data import Dataset
 from partita.reports import aligned_line, aligned_plane, alignment_matrix, learning_curve, seed_strip
+from partita.reports._images import STEPS, as_rgb, image_plane, image_reconstructions, image_traversals
+from partita.reports._style import ANGLE_MAP, COLOURS, as_svg, latents_named, plain
+from partita.reports._vectors import ANGLES, RADIUS, latent_plane, vector_plane, vector_reconstruction, vector_traversal
 from partita.reports.groups import recovered, truth_names
-from partita.reports.images import STEPS, as_rgb, image_plane, image_reconstructions, image_traversals
 from partita.reports.study import settings_of
-from partita.reports.style import ANGLE_MAP, COLOURS, as_svg, latents_named, plain
-from partita.reports.vectors import ANGLES, RADIUS, latent_plane, vector_plane, vector_reconstruction, vector_traversal
 from partita.structure import align
 
 RNG = np.random.default_rng(0)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from partita.recipes import RECIPES
-from partita.recipes.equation import equation
-from partita.reports.captions import prose, seed_words, typeset
+from partita.recipes._equation import equation
+from partita.reports._captions import prose, seed_words, typeset
 from partita.reports.study import Record, Setting, labels_of, settings_of
 from partita.studies import Run, Store
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from partita.metrics import METRICS, over_runs
+from partita.reports._style import readable
+from partita.reports._table import RESULTS, bands, metric_columns, result_columns
 from partita.reports.study import Setting
-from partita.reports.style import readable
-from partita.reports.table import RESULTS, bands, metric_columns, result_columns
 
 
 def column(header: str):

@@ -7,9 +7,9 @@ import pytest
 from partita import data
 from partita.data.shapes import SHAPES
 from partita.structure import Discovery, align, discover_groups
+from partita.structure._unmixing import whitening
 from partita.structure.discovery import _tc_saved
 from partita.structure.merging import posterior_information
-from partita.structure.unmixing import whitening
 
 
 def cases():

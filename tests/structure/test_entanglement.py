@@ -3,7 +3,7 @@ import pytest
 
 from partita.data.shapes import SHAPES
 from partita.data.synthetic import whitened
-from partita.measures.neighbours import multi_information
+from partita.measures._neighbours import multi_information
 from partita.structure import min_total_correlation
 
 

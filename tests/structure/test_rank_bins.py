@@ -3,7 +3,7 @@ import pytest
 
 from partita.data.shapes import SHAPES
 from partita.structure import discrete_entropy
-from partita.structure.rank_bins import RankBins, null
+from partita.structure._rank_bins import RankBins, null
 
 
 def test_information_is_that_of_the_table_of_cells():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from partita.data.shapes import SHAPES
-from partita.measures.regrouping import _partitions
+from partita.measures._regrouping import _partitions
 from partita.structure import sized_groups
 from partita.structure.sized_groups import best_partition, block_values, groups_of_sizes, spanning_tree
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from partita.data import load
-from partita.structure.unmixing import _fast_ica, spacing_entropy, whitening
+from partita.structure._unmixing import _fast_ica, spacing_entropy, whitening
 
 
 def recovered(y, truth):

@@ -8,7 +8,7 @@ import torch
 
 from partita.data import load
 from partita.studies import Store, plan, train
-from partita.studies.memory_budget import MemoryBudget
+from partita.studies._memory_budget import MemoryBudget
 from partita.training import Ensemble, Interrupted
 from partita.training.steps import side_by_side, to_the_end
 from partita.training.tensors import read_tensors

@@ -5,9 +5,10 @@ import pytest
 import torch
 
 from partita.data import load
-from partita.studies import measure as module
-from partita.studies import plan, scoring, train
-from partita.studies.measure import measure
+from partita.studies import _measure as module
+from partita.studies import _scoring as scoring
+from partita.studies import plan, train
+from partita.studies._measure import measure
 from partita.training.tensors import read_tensors, write_tensors
 
 CPU = torch.device("cpu")

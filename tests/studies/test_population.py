@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from partita import metrics as m
-from partita.studies.population import Population
+from partita.studies._population import Population
 
 FOLDER = Path(__file__).parents[1] / "golden"
 GOLDEN = json.loads((FOLDER / "golden.json").read_text())["disentanglement_lib"]["sampled"]

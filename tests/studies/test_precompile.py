@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from partita.data import load
+from partita.studies import _precompile as module
 from partita.studies import plan
-from partita.studies import precompile as module
-from partita.studies.precompile import Order, precompile
+from partita.studies._precompile import Order, precompile
 from partita.training import device
 from partita.training.device import worth_compiling
 

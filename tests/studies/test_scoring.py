@@ -6,9 +6,9 @@ from partita import metrics
 from partita.data import load
 from partita.studies import Store, evaluate_run, plan, train
 from partita.studies import evaluate as evaluating
+from partita.studies._rows import rows_to_score, some_rows
+from partita.studies._scoring import scored
 from partita.studies.evaluate import evaluate_agreement
-from partita.studies.rows import rows_to_score, some_rows
-from partita.studies.scoring import scored
 
 CPU = torch.device("cpu")
 

@@ -2,8 +2,8 @@ import pytest
 
 from partita.data import load
 from partita.studies import plan
+from partita.studies._shares import dealt, splits_rows
 from partita.studies.plan import ensembles
-from partita.studies.shares import dealt, splits_rows
 
 
 @pytest.fixture(scope="module")

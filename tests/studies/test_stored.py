@@ -11,7 +11,7 @@ import torch
 import partita as pt
 from partita.data import load
 from partita.studies import Run, Store, evaluate_run, reload, train
-from partita.studies.verify import survey
+from partita.studies._verify import survey
 from partita.training import Ensemble
 from partita.training.files import read_json
 

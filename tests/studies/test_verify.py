@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from partita.studies import Store, plan, train
-from partita.studies.leftovers import collect, leftovers
-from partita.studies.verify import repair, survey
+from partita.studies._leftovers import collect, leftovers
+from partita.studies._verify import repair, survey
 from partita.training import Ensemble, Interrupted
 from partita.training.files import _machine
 

@@ -8,7 +8,7 @@ import torch
 from partita import metrics, structure
 from partita.data import load
 from partita.studies import Store, execute, plan, train
-from partita.studies.rows import rows_to_score
+from partita.studies._rows import rows_to_score
 from partita.training import Interrupted
 
 CPU = torch.device("cpu")

@@ -10,7 +10,7 @@ from safetensors.torch import save_file
 from torch import nn
 
 from partita.recipes import RECIPES, build
-from partita.recipes.equation import keywords
+from partita.recipes._equation import keywords
 from partita.training import Ensemble
 from partita.training.program import train_models
 from partita.training.ranks import ALONE, Ranks, joined

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from partita.measures.ica import independent_coordinates
+from partita.measures._ica import independent_coordinates
 from partita.recipes import RECIPES, LatentMap, Passage
 from partita.recipes.restarts import put_together
 from partita.training import Model

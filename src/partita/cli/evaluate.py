@@ -47,8 +47,8 @@ def evaluate(
 
 def _measure_study(folder: Path, metrics: str, as_json: bool, device: str, again: bool) -> None:
     from partita.studies import Store
-    from partita.studies.measure import measure
-    from partita.studies.tables import summary_lines
+    from partita.studies._measure import measure
+    from partita.studies._tables import summary_lines
     from partita.training.device import choose_device
 
     seen = sys.stderr.isatty()
@@ -84,9 +84,9 @@ def _score_arrays(
     interval: float | None,
 ) -> None:
     from partita.cli.values import parse_groups
-    from partita.data.npy import read_npy
+    from partita.data._npy import read_npy
     from partita.metrics import evaluate as score
-    from partita.studies.rows import in_random_order
+    from partita.studies._rows import in_random_order
 
     given = [None if path is None else read_npy(path) for path in (codes, factors, log_variance)]
     scored, truth, widths = in_random_order(given)

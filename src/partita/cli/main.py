@@ -90,7 +90,7 @@ def _explained(error: Exception) -> tuple[str, int]:
 
 def _with_suggestion(error: Any, words: Sequence[str]) -> str:
     """What the command-line library says, and which flag was probably meant."""
-    from partita.data.nearest import nearest
+    from partita.data._nearest import nearest
 
     command = error.ctx.command if getattr(error, "ctx", None) is not None else None
     flags = [flag for each in command.params for flag in each.opts] if command is not None else []

@@ -8,7 +8,7 @@ import typer
 def methods(as_json: Annotated[bool, typer.Option("--json", help="print one JSON document")] = False) -> None:
     """List the methods, each with the objective it minimises and its options."""
     from partita.recipes import RECIPES
-    from partita.recipes.equation import equation, keywords
+    from partita.recipes._equation import equation, keywords
 
     rows = [
         {

@@ -15,7 +15,7 @@ def report(
     """Write one self-contained page about a study. Exit status 1 when files of a run are damaged."""
     from partita.reports import write_page
     from partita.studies import Store, reload
-    from partita.studies.verify import survey
+    from partita.studies._verify import survey
 
     store = Store(folder)
     damaged = survey(store).damaged

@@ -52,8 +52,8 @@ def parse_options(arguments: Sequence[str], method: str, flags: Sequence[str] = 
 
     `flags` are those of the command itself, which somebody who mistyped a flag may have meant.
     """
-    from partita.data.nearest import nearest
-    from partita.recipes.equation import keywords
+    from partita.data._nearest import nearest
+    from partita.recipes._equation import keywords
     from partita.studies.run import method_named
 
     own = keywords(method_named(method))
@@ -128,7 +128,7 @@ def with_labels(dataset, labels: str | None, labelled: str | None):
 
 def say_units(dataset) -> None:
     """A note on stderr where the data's units may keep training from working."""
-    from partita.data.units import units_note
+    from partita.data._units import units_note
 
     note = units_note(dataset)
     if note is not None:

@@ -18,9 +18,9 @@ def verify(
     train` then trains what is missing. What was damaged is named, with exit status 1, all the same.
     """
     from partita.studies import Store
-    from partita.studies.leftovers import collect, leftovers
-    from partita.studies.verify import repair as put_aside
-    from partita.studies.verify import survey
+    from partita.studies._leftovers import collect, leftovers
+    from partita.studies._verify import repair as put_aside
+    from partita.studies._verify import survey
 
     store = Store(folder)
     store.folders()  # or there is nothing to verify

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from partita.data._layout import arranged, arranged_shape, checked_axis
+from partita.data._movies import check_samples, pixel_courses
+from partita.data._nearest import listed
+from partita.data._npy import Header, npz_keys, read_npy, read_npz
 from partita.data.dataset import Dataset, all_finite
-from partita.data.layout import arranged, arranged_shape, checked_axis
-from partita.data.movies import check_samples, pixel_courses
-from partita.data.nearest import listed
-from partita.data.npy import Header, npz_keys, read_npy, read_npz
 from partita.data.rows import DiskRows
 
 OBSERVATION_KEYS = ("x", "X", "images", "imgs", "data", "frames")

@@ -7,14 +7,14 @@ from pathlib import Path, PurePosixPath
 
 import numpy as np
 
-from partita.data.card import Card, RemoteFile
+from partita.data._card import Card, RemoteFile
+from partita.data._fetch import advice, found, obtain, places
+from partita.data._memory import check_fits
+from partita.data._npy import read_npz
+from partita.data._reading import reading
+from partita.data._resize import area_resize
 from partita.data.dataset import Dataset
 from partita.data.factors import coarser
-from partita.data.fetch import advice, found, obtain, places
-from partita.data.memory import check_fits
-from partita.data.npy import read_npz
-from partita.data.reading import reading
-from partita.data.resize import area_resize
 
 ARCHIVE = RemoteFile(
     "nips2015-analogy-data.tar.gz",

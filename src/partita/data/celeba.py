@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
-from partita.data.card import Card, RemoteFile
+from partita.data._card import Card, RemoteFile
+from partita.data._fetch import advice, found
+from partita.data._images import checked_size, read_image
+from partita.data._reading import existing_file, reading
 from partita.data.dataset import Dataset
-from partita.data.fetch import advice, found
-from partita.data.images import checked_size, read_image
-from partita.data.reading import existing_file, reading
 from partita.data.rows import decoded_rows, settled
 
 IMAGES = "img_align_celeba"

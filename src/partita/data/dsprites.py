@@ -12,14 +12,14 @@ from pathlib import Path
 
 import numpy as np
 
-from partita.data.card import Card
+from partita.data._card import Card
+from partita.data._hdf5 import h5_rows, read_h5
+from partita.data._memory import check_fits
+from partita.data._npy import read_npz, read_npz_rows
+from partita.data._polygons import fill, unpack
+from partita.data._reading import existing_file, reading
 from partita.data.dataset import Dataset
 from partita.data.factors import FactorGrid, coarser
-from partita.data.hdf5 import h5_rows, read_h5
-from partita.data.memory import check_fits
-from partita.data.npy import read_npz, read_npz_rows
-from partita.data.polygons import fill, unpack
-from partita.data.reading import existing_file, reading
 
 CARD = Card(
     summary="737,280 images 64 x 64: shape, scale, orientation, place; rendered here",

@@ -6,7 +6,7 @@ from math import prod
 
 import numpy as np
 
-from partita.data.nearest import listed
+from partita.data._nearest import listed
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,10 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from partita.data.card import Card
-from partita.data.fetch import found
+from partita.data._card import Card
+from partita.data._fetch import found
+from partita.data._nearest import nearest
 from partita.data.load import DATASETS
-from partita.data.nearest import nearest
 
 
 def info(name: str) -> dict[str, Any]:

@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from partita.data import cars3d, celeba, dsprites, mnist, mpi3d, pdsprites, shapes3d, smallnorb, sprites, synthetic
+from partita.data._card import Card
+from partita.data._hdf5 import load_h5
+from partita.data._images import load_folder, load_tiff
+from partita.data._nearest import nearest
+from partita.data._options import check_options, option_names
+from partita.data._reading import reading
+from partita.data._tables import load_csv, load_parquet
 from partita.data.arrays import load_npy, load_npz
-from partita.data.card import Card
 from partita.data.dataset import Dataset
-from partita.data.hdf5 import load_h5
-from partita.data.images import load_folder, load_tiff
-from partita.data.nearest import nearest
-from partita.data.options import check_options, option_names
-from partita.data.reading import reading
-from partita.data.tables import load_csv, load_parquet
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,12 @@ from typing import IO, cast
 
 import numpy as np
 
-from partita.data.card import Card, RemoteFile
+from partita.data._card import Card, RemoteFile
+from partita.data._fetch import obtain
+from partita.data._memory import check_fits
+from partita.data._npy import exactly
+from partita.data._reading import existing_file, reading
 from partita.data.dataset import Dataset
-from partita.data.fetch import obtain
-from partita.data.memory import check_fits
-from partita.data.npy import exactly
-from partita.data.reading import existing_file, reading
 
 SERVERS = ("https://ossci-datasets.s3.amazonaws.com/mnist/", "https://storage.googleapis.com/cvdf-datasets/mnist/")
 

@@ -5,13 +5,13 @@ from math import prod
 
 import numpy as np
 
-from partita.data.card import Card, RemoteFile
+from partita.data._card import Card, RemoteFile
+from partita.data._fetch import obtain
+from partita.data._memory import check_fits
+from partita.data._npy import npz_keys, read_npz_rows
+from partita.data._reading import reading
 from partita.data.dataset import Dataset
 from partita.data.factors import coarser
-from partita.data.fetch import obtain
-from partita.data.memory import check_fits
-from partita.data.npy import npz_keys, read_npz_rows
-from partita.data.reading import reading
 
 SERVERS = (
     "https://storage.googleapis.com/disentanglement_dataset/Final_Dataset/",

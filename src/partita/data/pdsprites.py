@@ -6,7 +6,7 @@ grid restricted to |column| >= |row| has exactly 161 points and that outline; th
 
 import numpy as np
 
-from partita.data.card import Card
+from partita.data._card import Card
 from partita.data.dataset import Dataset
 
 CARD = Card(

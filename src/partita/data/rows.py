@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from partita.data._fetch import cache_folder
+from partita.data._memory import check_fits, free_memory
+from partita.data._scratch import Scratch
 from partita.data.dataset import Dataset
-from partita.data.fetch import cache_folder
-from partita.data.memory import check_fits, free_memory
-from partita.data.scratch import Scratch
 
 Index = int | slice | Sequence[int] | np.ndarray
 SHARE_OF_MEMORY = 0.4  # of what is free: larger arrays stay on disk unless asked otherwise

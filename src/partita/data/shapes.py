@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from partita.data.nearest import nearest
+from partita.data._nearest import nearest
 
 Draw = Callable[[int, int, np.random.Generator], np.ndarray]
 

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import numpy as np
 
-from partita.data.card import Card, RemoteFile
+from partita.data._card import Card, RemoteFile
+from partita.data._fetch import obtain
+from partita.data._hdf5 import h5_rows, read_h5
+from partita.data._reading import reading
 from partita.data.dataset import Dataset
 from partita.data.factors import coarser
-from partita.data.fetch import obtain
-from partita.data.hdf5 import h5_rows, read_h5
-from partita.data.reading import reading
 from partita.data.rows import settled
 
 FILE = RemoteFile(

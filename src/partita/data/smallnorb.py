@@ -6,13 +6,13 @@ from typing import IO, cast
 
 import numpy as np
 
-from partita.data.card import Card, RemoteFile
+from partita.data._card import Card, RemoteFile
+from partita.data._fetch import obtain
+from partita.data._memory import check_fits
+from partita.data._npy import exactly
+from partita.data._reading import existing_file, reading
+from partita.data._resize import area_resize
 from partita.data.dataset import Dataset
-from partita.data.fetch import obtain
-from partita.data.memory import check_fits
-from partita.data.npy import exactly
-from partita.data.reading import existing_file, reading
-from partita.data.resize import area_resize
 
 SERVER = "https://cs.nyu.edu/~ylclab/data/norb-v1.0-small/"
 PARTS = {

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import numpy as np
 
-from partita.data.card import Card, RemoteFile
+from partita.data._card import Card, RemoteFile
+from partita.data._fetch import advice, found, places
+from partita.data._images import check_pixels
+from partita.data._npy import read_npz
+from partita.data._reading import reading
 from partita.data.dataset import Dataset
 from partita.data.factors import coarser
-from partita.data.fetch import advice, found, places
-from partita.data.images import check_pixels
-from partita.data.npy import read_npz
-from partita.data.reading import reading
 
 LAYERS = ("body", "bottomwear", "topwear", "hair", "shoes")  # painted in this order
 PREPARED = RemoteFile("sprites_layers.npz")

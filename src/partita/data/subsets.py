@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from partita.data._nearest import nearest
 from partita.data.dataset import Dataset
 from partita.data.factors import FactorGrid
 from partita.data.load import load
-from partita.data.nearest import nearest
 from partita.data.rows import DiskRows
 
 Combination = Mapping[str, Sequence[int] | int]

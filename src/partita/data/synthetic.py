@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from partita.data.card import Card
+from partita.data._card import Card
+from partita.data._memory import check_fits
+from partita.data._mixing import mixing_named
 from partita.data.dataset import Dataset
-from partita.data.memory import check_fits
-from partita.data.mixing import mixing_named
 from partita.data.shapes import SHAPES, shape_named
 
 GROUPS_CARD = Card(

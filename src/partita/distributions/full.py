@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from partita.distributions.columns import columns
+from partita.distributions._columns import columns
 from partita.distributions.normal import LOG_2PI, NARROWEST, Block, DiagonalNormal
 
 

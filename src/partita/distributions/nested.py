@@ -7,8 +7,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from partita.distributions._columns import columns
 from partita.distributions.blocks import Groups
-from partita.distributions.columns import columns
 from partita.distributions.posterior import Posterior
 
 SMALLEST = 1e-12

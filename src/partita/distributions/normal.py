@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from partita.distributions.columns import columns
+from partita.distributions._columns import columns
 
 LOG_2PI = math.log(2 * math.pi)
 # Log-variances an aggregated posterior is made of. At the lower end sd is 3e-7, and float32 hardly tells draws apart.

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from torch import Tensor
 
-from partita.data.fetch import cache_folder
+from partita.data._fetch import cache_folder
 
 log = logging.getLogger("partita")
 

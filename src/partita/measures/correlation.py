@@ -14,7 +14,7 @@ from torch import Tensor
 from partita.distributions import DiagonalNormal, Groups, as_groups, standard_normal_log_prob_each
 from partita.distributions.normal import NARROWEST, WIDEST
 from partita.kernels import log_mixture
-from partita.measures.arrays import as_matrix
+from partita.measures._arrays import as_matrix
 from partita.measures.gaussian import gaussian_tc
 from partita.measures.weights import WEIGHTS, check_weights, log_weights
 

@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.nn.functional import softplus
 
 from partita.distributions import Groups
-from partita.distributions.columns import columns
+from partita.distributions._columns import columns
 from partita.trace import Trace
 
 

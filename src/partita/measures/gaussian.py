@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from partita.distributions import as_groups
-from partita.measures.arrays import as_matrix
+from partita.measures._arrays import as_matrix
 
 DEAD_VARIANCE = 1e-8
 

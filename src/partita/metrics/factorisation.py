@@ -8,9 +8,9 @@ import numpy as np
 
 from partita.distributions import Groups, as_groups
 from partita.measures import gaussian_tc as closed_form_tc
-from partita.measures.arrays import as_matrix
+from partita.measures._arrays import as_matrix
 from partita.measures.gaussian import DEAD_VARIANCE
-from partita.metrics.inputs import check_protocol, in_own_units
+from partita.metrics._inputs import check_protocol, in_own_units
 from partita.metrics.score import Parts, Score, scored
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from partita.measures.arrays import as_matrix
-from partita.metrics.inputs import check_protocol, check_units, class_counts, codes_and_labels, in_own_units
+from partita.measures._arrays import as_matrix
+from partita.metrics._inputs import check_protocol, check_units, class_counts, codes_and_labels, in_own_units
 from partita.metrics.modular_explicit import quietly
 from partita.metrics.score import Parts, Score, spread, versions
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from partita.data.switch import limits_are_no_news
-from partita.measures.arrays import unit_scale
-from partita.metrics.group_information import BETWEEN_GROUPS, Grouping, group_information, grouping, protocol_of
-from partita.metrics.histogram import equal_width, information_matrix
-from partita.metrics.inputs import check_protocol, codes_and_labels, training_rows, varying, warn_of_untrained
+from partita.data._switch import limits_are_no_news
+from partita.measures._arrays import unit_scale
+from partita.metrics._group_information import BETWEEN_GROUPS, Grouping, group_information, grouping, protocol_of
+from partita.metrics._histogram import equal_width, information_matrix
+from partita.metrics._inputs import check_protocol, codes_and_labels, training_rows, varying, warn_of_untrained
 from partita.metrics.score import Parts, Score, scored, versions
 
 PROTOCOLS = ("dlib-2019", "ubisoft-2020")

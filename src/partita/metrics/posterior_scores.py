@@ -10,10 +10,10 @@ import numpy as np
 
 from partita.distributions import Groups, as_groups
 from partita.measures import correlation, null_correlation
-from partita.measures.arrays import as_matrix
+from partita.measures._arrays import as_matrix
 from partita.measures.mixture import one_draw
+from partita.metrics._inputs import check_protocol, check_units
 from partita.metrics.factorisation import against_null
-from partita.metrics.inputs import check_protocol, check_units
 from partita.metrics.score import Parts, Score, half_samples, scored, spread
 
 

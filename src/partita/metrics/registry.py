@@ -7,25 +7,24 @@ from typing import Any
 
 import numpy as np
 
-from partita.measures.arrays import as_matrix
-from partita.metrics import (
-    agreement,
-    correspondence,
-    factorisation,
-    importance,
-    infomec_scores,
-    information_gaps,
-    interventions,
-    leaking,
-    modular_explicit,
-    posterior_scores,
-    robustness,
-    separation,
-)
-from partita.metrics.group_information import BETWEEN_GROUPS
-from partita.metrics.histogram import equal_width
-from partita.metrics.inputs import codes_and_labels
+from partita.measures._arrays import as_matrix
+from partita.metrics._group_information import BETWEEN_GROUPS
+from partita.metrics._histogram import equal_width
+from partita.metrics._inputs import codes_and_labels
+from partita.metrics.dci import DCI_PROTOCOLS, dci
+from partita.metrics.factorisation import gaussian_tc, wasserstein_correlation
+from partita.metrics.infomec import INFOMEC_PROTOCOLS, infomec
+from partita.metrics.interventions import Draw, beta_vae, factor_grid, factor_vae
+from partita.metrics.irs import IRS_PROTOCOLS, irs
+from partita.metrics.leakage import leakage
+from partita.metrics.mcc import mcc
+from partita.metrics.mig import GAP_PROTOCOLS, MIG_PROTOCOLS, dcimig, jemmig, mig, mig_sup
+from partita.metrics.modular_explicit import MODULARITY_PROTOCOLS, explicitness, modularity
+from partita.metrics.modular_explicit import PROTOCOLS as MODULAR_EXPLICIT_PROTOCOLS
+from partita.metrics.posterior_scores import exact_tc, latent_activity, monte_carlo_tc
+from partita.metrics.sap import SAP_PROTOCOLS, sap
 from partita.metrics.score import Score
+from partita.metrics.udr import udr
 
 DLIB = ("dlib-2019",)
 
@@ -50,65 +49,55 @@ class Metric:
 
 METRICS: dict[str, Metric] = {
     "mig": Metric(
-        information_gaps.mig,
+        mig,
         "gap between the two latents that know a factor best",
-        information_gaps.MIG_PROTOCOLS,
+        MIG_PROTOCOLS,
         grouped=True,
     ),
-    "mig_sup": Metric(
-        information_gaps.mig_sup, "gap between the two factors a latent knows best", information_gaps.GAP_PROTOCOLS
-    ),
-    "jemmig": Metric(
-        information_gaps.jemmig, "MIG that also counts what else the best latent holds", ("ubisoft-2020",)
-    ),
-    "dcimig": Metric(information_gaps.dcimig, "one gap for merged and split factors together", ("ubisoft-2020",)),
+    "mig_sup": Metric(mig_sup, "gap between the two factors a latent knows best", GAP_PROTOCOLS),
+    "jemmig": Metric(jemmig, "MIG that also counts what else the best latent holds", ("ubisoft-2020",)),
+    "dcimig": Metric(dcimig, "one gap for merged and split factors together", ("ubisoft-2020",)),
     "sap": Metric(
-        separation.sap,
+        sap,
         "gap between the two latents that predict a factor best",
-        separation.SAP_PROTOCOLS,
+        SAP_PROTOCOLS,
         real="option",
     ),
     "dci": Metric(
-        importance.dci,
+        dci,
         "disentanglement, completeness, informativeness of predictors' importances",
-        importance.DCI_PROTOCOLS,
+        DCI_PROTOCOLS,
         grouped=True,
         real="option",
     ),
     "modularity": Metric(
-        modular_explicit.modularity,
+        modularity,
         "each latent knows one factor",
-        modular_explicit.MODULARITY_PROTOCOLS,
+        MODULARITY_PROTOCOLS,
         grouped=True,
     ),
     "explicitness": Metric(
-        modular_explicit.explicitness, "a linear classifier tells a factor's values apart", modular_explicit.PROTOCOLS
+        explicitness, "a linear classifier tells a factor's values apart", MODULAR_EXPLICIT_PROTOCOLS
     ),
-    "irs": Metric(robustness.irs, "a latent stays put while other factors change", robustness.IRS_PROTOCOLS),
-    "beta_vae": Metric(
-        interventions.beta_vae, "the factor pairs share is read off their code difference", DLIB, needs="grid"
-    ),
-    "factor_vae": Metric(
-        interventions.factor_vae, "the latent that varies least names the held factor", DLIB, needs="grid"
-    ),
+    "irs": Metric(irs, "a latent stays put while other factors change", IRS_PROTOCOLS),
+    "beta_vae": Metric(beta_vae, "the factor pairs share is read off their code difference", DLIB, needs="grid"),
+    "factor_vae": Metric(factor_vae, "the latent that varies least names the held factor", DLIB, needs="grid"),
     "infomec": Metric(
-        infomec_scores.infomec,
+        infomec,
         "modularity, compactness, explicitness in units of information",
-        infomec_scores.INFOMEC_PROTOCOLS,
+        INFOMEC_PROTOCOLS,
         grouped=True,
     ),
-    "mcc": Metric(
-        correspondence.mcc, "mean correlation of factors with matched latents", ("khemakhem-2020",), real="as they are"
-    ),
+    "mcc": Metric(mcc, "mean correlation of factors with matched latents", ("khemakhem-2020",), real="as they are"),
     "leakage": Metric(
-        leaking.leakage,
+        leakage,
         "what the other groups of latents know about a group of factors",
         ("nearest-neighbours",),
         grouped=True,
         better="lower",
     ),
     "gaussian_tc": Metric(
-        factorisation.gaussian_tc,
+        gaussian_tc,
         "total correlation of the codes' covariance, nats",
         DLIB,
         needs="codes",
@@ -116,16 +105,16 @@ METRICS: dict[str, Metric] = {
         better="lower",
     ),
     "wasserstein_correlation": Metric(
-        factorisation.wasserstein_correlation,
+        wasserstein_correlation,
         "transport distance of the codes' covariance to independence",
         DLIB,
         needs="codes",
         grouped=True,
         better="lower",
     ),
-    "udr": Metric(agreement.udr, "how far several trainings agree on their latents", DLIB, needs="models"),
+    "udr": Metric(udr, "how far several trainings agree on their latents", DLIB, needs="models"),
     "exact_tc": Metric(
-        posterior_scores.exact_tc,
+        exact_tc,
         "total correlation of the aggregated posterior, nats, with its null",
         ("mixture-of-all-rows",),
         needs="posterior",
@@ -133,7 +122,7 @@ METRICS: dict[str, Metric] = {
         better="lower",
     ),
     "monte_carlo_tc": Metric(
-        posterior_scores.monte_carlo_tc,
+        monte_carlo_tc,
         "total correlation of a mixture of 64 posteriors, with its null",
         ("mixture-of-64",),
         needs="posterior",
@@ -141,7 +130,7 @@ METRICS: dict[str, Metric] = {
         better="lower",
     ),
     "latent_activity": Metric(
-        posterior_scores.latent_activity, "how many latents are used, and the KL of each", ("burda-2016",), "posterior"
+        latent_activity, "how many latents are used, and the KL of each", ("burda-2016",), "posterior"
     ),
 }
 
@@ -157,7 +146,7 @@ def evaluate(
     factor_groups: Sequence | None = None,
     log_variance: Any = None,
     interval: float | None = None,
-    draw: interventions.Draw | None = None,
+    draw: Draw | None = None,
 ) -> dict[str, Score]:
     """Scores by name. "all" takes every metric the arrays allow (see `inapplicable`); a name, or names, exactly those.
 
@@ -204,7 +193,7 @@ def inapplicable(
     factors: Any = None,
     log_variance: Any = None,
     groups: Sequence | None = None,
-    draw: interventions.Draw | None = None,
+    draw: Draw | None = None,
 ) -> dict[str, str]:
     """The metrics these arrays do not allow, each with the reason."""
     reasons = {} if groups is not None else {"leakage": "is about groups of latents: give groups"}
@@ -218,7 +207,7 @@ def inapplicable(
     if draw is not None:
         return reasons
     try:
-        interventions.factor_grid(*codes_and_labels(codes, factors, "this"), "this")
+        factor_grid(*codes_and_labels(codes, factors, "this"), "this")
     except ValueError as error:
         reasons |= dict.fromkeys(_needing("grid"), str(error))
     return reasons

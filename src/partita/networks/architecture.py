@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from partita.data.nearest import nearest
+from partita.data._nearest import nearest
 from partita.distributions import Bernoulli, Gaussian, Posterior
 from partita.networks.bodies import BODIES, IMAGES_ONLY, read
 from partita.networks.posteriors import POSTERIORS, checked_rho

@@ -10,7 +10,7 @@ from math import prod
 import torch
 from torch import Tensor, nn
 
-from partita.networks.convolutions import DownConv, UpConv
+from partita.networks._convolutions import DownConv, UpConv
 from partita.networks.normalise import BatchNorm
 
 Shape = tuple[int, ...]

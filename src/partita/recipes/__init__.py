@@ -4,7 +4,7 @@ from dataclasses import replace
 from functools import partial
 from inspect import signature
 
-from partita.data.nearest import nearest
+from partita.data._nearest import nearest
 from partita.recipes.adversarial import infogan
 from partita.recipes.auto_groups import finding_groups
 from partita.recipes.closed_form import ae_ica, ica, pca

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from partita.distributions import Groups, as_groups
-from partita.measures.regrouping import regroup_codes
+from partita.measures._regrouping import regroup_codes
 from partita.recipes.judges import lowest_loss
 from partita.recipes.program import Candidate, LatentMap, Passage, Phase, Program, Replica, check_goes_on
 from partita.recipes.recipe import Recipe

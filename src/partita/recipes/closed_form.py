@@ -13,8 +13,8 @@ import torch
 from torch import Tensor, nn
 
 from partita.distributions import as_groups
+from partita.measures._ica import independent_coordinates, unmixing
 from partita.measures.autoencoder import mean_reconstruction, weight_norm
-from partita.measures.ica import independent_coordinates, unmixing
 from partita.recipes.program import Candidate, Phase, Program
 from partita.recipes.recipe import nonnegative, one_player
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from partita.distributions import Groups, LpNested, as_groups
 from partita.measures.elbo import kl, reconstruction
 from partita.networks import Factory
-from partita.networks.exponents import Exponents
+from partita.networks._exponents import Exponents
 from partita.recipes.elbo_family import vae
 from partita.recipes.recipe import Recipe, one_player, positive
 from partita.trace import Knobs, Networks, Wake

@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 import torch
 
 from partita.distributions import Groups
-from partita.measures.ica import independent_coordinates
-from partita.measures.regrouping import regroup, regroup_codes
+from partita.measures._ica import independent_coordinates
+from partita.measures._regrouping import regroup, regroup_codes
 from partita.recipes.judges import lowest_loss
 from partita.recipes.program import Candidate, LatentMap, Passage, Phase, Program, Replica
 from partita.recipes.recipe import Recipe

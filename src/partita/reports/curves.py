@@ -6,8 +6,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from partita.metrics import Score
+from partita.reports._style import COLOURS, DASHES, FAINT, INK, plain, styled
 from partita.reports.study import Setting
-from partita.reports.style import COLOURS, DASHES, FAINT, INK, plain, styled
 
 QUANTITIES = {
     "loss": "objective (loss)",

@@ -10,14 +10,14 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from partita.data import Dataset
 from partita.recipes import RECIPES
-from partita.recipes.equation import equation
-from partita.reports.captions import metrics_caption, number, prose, results_caption, seed_words, truth_words, typeset
-from partita.reports.compared import alignment_block, curve_block, information_block, seed_block
+from partita.recipes._equation import equation
+from partita.reports._captions import metrics_caption, number, prose, results_caption, seed_words, truth_words, typeset
+from partita.reports._compared import alignment_block, curve_block, information_block, seed_block
+from partita.reports._gallery import blocks_of
+from partita.reports._table import bands, metric_columns, result_columns
+from partita.reports._view import Block, look_at
 from partita.reports.curves import line_style
-from partita.reports.gallery import blocks_of
 from partita.reports.study import Setting, all_options, settings_of, short_json
-from partita.reports.table import bands, metric_columns, result_columns
-from partita.reports.view import Block, look_at
 from partita.studies import Store
 from partita.studies.source import described, same_data
 from partita.training.files import write_bytes

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from partita.recipes import RECIPES
-from partita.recipes.equation import ADDED, keywords
+from partita.recipes._equation import ADDED, keywords
 from partita.studies.run import Run
 from partita.studies.store import Store
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from partita.distributions import Groups, as_groups
-from partita.measures.arrays import as_pair
+from partita.measures._arrays import as_pair
 
 
 @dataclass(frozen=True)

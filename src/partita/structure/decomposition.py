@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from partita.kernels import log_mixture
-from partita.measures.arrays import as_matrix
+from partita.measures._arrays import as_matrix
 from partita.measures.mixture import one_draw
 
 Block = tuple[int, ...]

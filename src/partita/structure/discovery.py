@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from partita.distributions import Groups
-from partita.measures.arrays import as_matrix, unit_scale
+from partita.measures._arrays import as_matrix, unit_scale
+from partita.structure._unmixing import least_dependent_rotation, spacing_entropy, whitening
 from partita.structure.merging import (
     Information,
     Merge,
@@ -17,7 +18,6 @@ from partita.structure.merging import (
     neighbour_information,
     posterior_information,
 )
-from partita.structure.unmixing import least_dependent_rotation, spacing_entropy, whitening
 
 MAX_ROWS = 4_000
 MAX_POSTERIORS = 2_000

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from partita.measures.arrays import as_pair
-from partita.measures.neighbours import label_information, vector_information
+from partita.measures._arrays import as_pair
+from partita.measures._neighbours import label_information, vector_information
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from partita.measures.arrays import as_matrix
-from partita.measures.neighbours import multi_information
-from partita.structure.unmixing import least_dependent_rotation, spacing_entropy, whitening
+from partita.measures._arrays import as_matrix
+from partita.measures._neighbours import multi_information
+from partita.structure._unmixing import least_dependent_rotation, spacing_entropy, whitening
 
 MAX_ROWS = 5_000
 MIN_SINE = np.sqrt(1 - 0.98**2)  # directions closer than correlation 0.98 count as one

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from partita.distributions import Groups
-from partita.measures.arrays import as_matrix
-from partita.structure.rank_bins import RankBins, entropy
+from partita.measures._arrays import as_matrix
+from partita.structure._rank_bins import RankBins, entropy
 
 PAIR_BINS = (4, 6, 12)
 ANGLES = np.deg2rad(np.linspace(-12, 12, 17))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from partita.distributions import Groups, as_groups
-from partita.measures.arrays import as_pair
+from partita.measures._arrays import as_pair
 from partita.structure.alignment import Alignment, align, coordinate_r2, variances
 
 MAX_SUBSETS = 200_000

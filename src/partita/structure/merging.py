@@ -9,7 +9,7 @@ import torch
 
 from partita.distributions import Groups
 from partita.kernels.mixture import log_mixture
-from partita.measures.neighbours import multi_information
+from partita.measures._neighbours import multi_information
 
 Group = tuple[int, ...]
 Members = tuple[Group, ...]

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from partita.measures.arrays import as_matrix
+from partita.measures._arrays import as_matrix
 from partita.measures.mixture import mixture_entropies, one_draw
 
 

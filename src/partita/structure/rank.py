@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from partita.distributions import as_groups
-from partita.measures.arrays import as_matrix
-from partita.measures.neighbours import vector_information
+from partita.measures._arrays import as_matrix
+from partita.measures._neighbours import vector_information
 
 MAX_ROWS = 5_000
 

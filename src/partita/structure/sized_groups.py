@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from partita.distributions import Groups, as_groups
-from partita.measures.arrays import as_matrix
-from partita.structure.rank_bins import RankBins
+from partita.measures._arrays import as_matrix
+from partita.structure._rank_bins import RankBins
 
 Block = tuple[int, ...]
 BINS = {2: 6, 3: 4, 4: 4, 5: 3}  # of larger blocks 2: more cells than rows say nothing

@@ -11,15 +11,15 @@ from torch import Tensor
 from partita.data import Dataset
 from partita.distributions import Groups, as_groups
 from partita.distributions.normal import NARROWEST, WIDEST
+from partita.measures._regrouping import KERNEL_WIDTH, regroup
 from partita.measures.aggregate import decompose
 from partita.measures.correlation import correlation, gaussian_tc, null_correlation
 from partita.measures.gaussian import DEAD_VARIANCE
-from partita.measures.regrouping import KERNEL_WIDTH, regroup
 from partita.metrics.registry import in_classes
-from partita.studies.population import Population
-from partita.studies.rows import some_rows
+from partita.studies._population import Population
+from partita.studies._rows import some_rows
+from partita.studies._scoring import agreement, scored, scored_as
 from partita.studies.run import Run
-from partita.studies.scoring import agreement, scored, scored_as
 from partita.studies.source import labels_of
 from partita.studies.store import Store
 from partita.training import Model

@@ -7,17 +7,17 @@ from contextlib import nullcontext
 import torch
 
 from partita.data import Dataset
-from partita.studies.earlier import as_filed
-from partita.studies.ensemble_trainer import EnsembleTrainer, Watch
-from partita.studies.leftovers import collect
-from partita.studies.memory_budget import MemoryBudget, data_on, say_peak
+from partita.studies._earlier import as_filed
+from partita.studies._ensemble_trainer import EnsembleTrainer, Watch
+from partita.studies._leftovers import collect
+from partita.studies._memory_budget import MemoryBudget, data_on, say_peak
+from partita.studies._precompile import precompile
+from partita.studies._shares import dealt, splits_rows
+from partita.studies._verify import damage_of
+from partita.studies._watching import watched_metrics
 from partita.studies.plan import ensembles
-from partita.studies.precompile import precompile
 from partita.studies.run import Run
-from partita.studies.shares import dealt, splits_rows
 from partita.studies.store import Store
-from partita.studies.verify import damage_of
-from partita.studies.watching import watched_metrics
 from partita.training import Interrupted, interruptible
 from partita.training.fit import NOTHING, SECONDS_BETWEEN_CHECKPOINTS
 from partita.training.ranks import ALONE, Ranks
@@ -41,8 +41,8 @@ def train(
 ) -> list[Run]:
     """Trains what is not finished, as few ensembles as structure allows; returns the runs that diverged.
 
-    `log_metrics` are scores to log on the way (`studies.watching`); they are no part of what a run is.
-    Of several `ranks` each trains its share of the runs, or of every batch its share of the rows (`studies.shares`);
+    `log_metrics` are scores to log on the way (`studies._watching`); they are no part of what a run is.
+    Of several `ranks` each trains its share of the runs, or of every batch its share of the rows (`studies._shares`);
     the first one alone answers for all. Raises Interrupted, with everything saved, when the process is asked to stop.
     """
     runs = as_filed(runs, store)

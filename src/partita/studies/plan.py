@@ -6,7 +6,7 @@ from itertools import product
 from typing import Any
 
 from partita.data import Dataset
-from partita.recipes.equation import keywords
+from partita.recipes._equation import keywords
 from partita.studies.run import Run, check_option, edition_of, method_named
 from partita.studies.source import described, labels_of
 from partita.training.defaults import choose_likelihood, choose_network

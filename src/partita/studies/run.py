@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from partita.data.nearest import nearest
+from partita.data._nearest import nearest
 from partita.recipes import RECIPES, Program, Recipe, build
-from partita.recipes.equation import keywords
+from partita.recipes._equation import keywords
 from partita.studies.source import identity
 from partita.training.carry import carried_by
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from partita.data import Dataset, remake
-from partita.data.fetch import places
-from partita.data.nearest import listed
+from partita.data._fetch import places
+from partita.data._nearest import listed
 
 BYTES_READ_WHOLE = 1 << 30
 BYTES_A_STRETCH = 1 << 22

@@ -13,8 +13,8 @@ from typing import TypeVar
 
 import torch
 
-from partita.data.fetch import cache_folder
-from partita.data.switch import Switch
+from partita.data._fetch import cache_folder
+from partita.data._switch import Switch
 from partita.kernels.build import found_triton
 
 log = logging.getLogger("partita")

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import vmap
 
-from partita.networks.building import built
+from partita.networks._building import built
 from partita.recipes import HoldOut, Player, Recipe
 from partita.recipes.hold_out import NOTHING
 from partita.training.capture import Captured

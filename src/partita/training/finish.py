@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from partita.networks.building import built
+from partita.networks._building import built
 from partita.networks.normalise import BatchNorm
 from partita.recipes import Recipe
 from partita.recipes.recipe import value_at

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from partita.networks.building import built
+from partita.networks._building import built
 from partita.recipes import LatentMap, Passage, Recipe
 from partita.recipes.program import Codes
 from partita.training.ensemble import Ensemble

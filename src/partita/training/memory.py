@@ -8,7 +8,7 @@ from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.autograd.graph import saved_tensors_hooks
 
-from partita.networks.building import built
+from partita.networks._building import built
 from partita.recipes import Recipe
 from partita.training.carry import carried_by, rows_shown
 from partita.training.draws import POINTS_A_SHUFFLE_BLOCK, STEPS_A_NOISE_BLOCK

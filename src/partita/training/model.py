@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from partita.distributions import Posterior
 from partita.measures.labels import label_kl
-from partita.networks.building import built
+from partita.networks._building import built
 from partita.recipes import Ramp, Recipe
 from partita.trace import Batch, Dream, WakeWithLabels
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from partita.data.units import Units
+from partita.data._units import Units
 
 CHANNELS = (1, 2, 3, 4)  # before the pixels; after them, 2 is more likely a width
 FEWEST_PIXELS = 8  # of a side: smaller maps of many channels are what networks make, not what cameras do

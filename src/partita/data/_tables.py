@@ -1,0 +1,129 @@
+"""Tables: columns of numbers become observations, columns chosen by name become labels or factors."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from partita.data._csv_table import CsvTable
+from partita.data._nearest import listed, nearest
+from partita.data._parquet_table import ParquetTable
+from partita.data.arrays import as_numbers, described, from_array
+from partita.data.dataset import Dataset
+
+Names = Sequence[str | int] | str | int | None  # columns of a table without a header line are called 0, 1, ...
+LEAVE_OUT = "leave such columns out with columns=, or name them as factors"
+
+
+def load_csv(
+    path: Path,
+    *,
+    columns: Names = None,
+    labels: Names = None,
+    factors: Names = None,
+) -> Dataset:
+    """Rows of a `.csv` file, with or without a header line; `columns`, `labels` and `factors` choose by name."""
+    table = CsvTable(path)
+    chosen = Chosen.of(table.names, path, columns, labels, factors)
+    read = table.columns()
+
+    def first(name: str) -> str:
+        row, cell = table.first_text(name) or (0, "")
+        return f" (the first is {listed([repr(cell)])} in row {row})"
+
+    def missing(name: str) -> str:
+        row, cell = table.first_missing(name) or (0, "")
+        return f"in row {row}: the cell " + (f"says {cell!r}" if cell else "is empty")
+
+    check_text(chosen, {name for name in read if read[name].dtype == object}, path, first)
+    return from_columns(read, chosen, path, missing)
+
+
+def load_parquet(
+    path: Path,
+    *,
+    columns: Names = None,
+    labels: Names = None,
+    factors: Names = None,
+) -> Dataset:
+    """Rows of a `.parquet` file; `columns`, `labels` and `factors` choose by name."""
+    table = ParquetTable(path)
+    chosen = Chosen.of(table.names, path, columns, labels, factors)
+    check_text(chosen, table.text, path)
+    read = table.columns(chosen.every)
+    return from_columns(read, chosen, path, lambda name: f"in row {int(np.isnan(read[name]).argmax()) + 1}: it is null")
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Which columns are observations, labels and factors."""
+
+    columns: list[str]
+    labels: list[str]
+    factors: list[str]
+
+    @classmethod
+    def of(cls, known: Collection[str], path: Path, columns: Names, labels: Names, factors: Names) -> "Chosen":
+        """By default the observations are all that are neither labels nor factors."""
+        known = dict.fromkeys(known)
+        of_labels, of_factors = _names(labels, known, path), _names(factors, known, path)
+        taken = {*of_labels, *of_factors}
+        rest = [name for name in known if name not in taken]
+        observed = rest if columns is None else _names(columns, known, path)
+        if not observed:
+            raise ValueError(f"{path}: no column is left for the observations")
+        return cls(observed, of_labels, of_factors)
+
+    @property
+    def every(self) -> list[str]:
+        return list(dict.fromkeys([*self.columns, *self.labels, *self.factors]))
+
+
+def _names(wanted: Names, known: Mapping[str, None], path: Path) -> list[str]:
+    several = [] if wanted is None else [wanted] if isinstance(wanted, str | int) else wanted
+    names = [str(name) for name in several]
+    for name in names:
+        if name not in known:
+            raise ValueError(f"{path}: no column {name!r}{nearest(name, known)}; it has {listed(known)}")
+    if len(set(names)) != len(names):
+        raise ValueError(f"{path}: a column is named twice in {listed(names)}")
+    return names
+
+
+def check_text(chosen: Chosen, text: set[str], path: Path, first: Callable[[str], str] = lambda name: "") -> None:
+    """Observations and labels are numbers; `first` says where the first text of a column is."""
+    found = [name for name in (*chosen.columns, *chosen.labels) if name in text]
+    if found:
+        raise ValueError(f"{path}: text in column {listed(map(repr, found))}{first(found[0])}; {LEAVE_OUT}")
+
+
+def from_columns(table: Mapping[str, np.ndarray], chosen: Chosen, path: Path, missing: Callable[[str], str]) -> Dataset:
+    """The data set; factors may be text or numbers. `missing` says where the first missing number of a column is."""
+    coded = [classes(table[name]) for name in chosen.factors]
+    options = {"columns": chosen.columns, "labels": chosen.labels, "factors": chosen.factors}
+    return from_array(
+        numbers(table, chosen.columns, path, missing),
+        labels=numbers(table, chosen.labels, path, missing) if chosen.labels else None,
+        factors=np.stack(coded, 1) if coded else None,
+        factor_names=chosen.factors,
+        name=path.stem,
+        description=described(path, options),
+    )
+
+
+def numbers(
+    table: Mapping[str, np.ndarray], names: Sequence[str], path: Path, missing: Callable[[str], str]
+) -> np.ndarray:
+    """These columns side by side, (n, columns) float32."""
+    array = np.empty((len(table[names[0]]), len(names)), dtype=np.float32)
+    for k, name in enumerate(names):
+        if np.isnan(table[name]).any():
+            raise ValueError(f"{path}: column {name!r} has no number {missing(name)}")
+        array[:, k] = as_numbers(table[name], f"{path}: column {name!r}")
+    return array
+
+
+def classes(column: np.ndarray) -> np.ndarray:
+    """Class indices by the sorted order of the distinct values."""
+    return np.unique(column, return_inverse=True)[1].reshape(-1)
