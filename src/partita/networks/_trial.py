@@ -14,6 +14,7 @@ ROWS = MODELS = 2
 ADVICE = {
     "randomness": "it draws numbers while it computes; use nn.Dropout as a layer, whose noise the run draws",
     "data-dependent": "it looks at values to decide what to do; use torch.where",
+    "not yet support": "PyTorch cannot compute one of its layers for several models at once; use another",
     "running": "it keeps running statistics; use nn.BatchNorm1d, 2d or 3d, or a normalisation without them",
 }
 

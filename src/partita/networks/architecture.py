@@ -150,8 +150,8 @@ class Decoder(nn.Module):
 
     @property
     def reads_code(self) -> nn.Linear:
-        """The one layer that z goes into; its first columns are the latents. Without a bias only before a normalisation,
-        which takes constants off."""
+        """The one layer that z goes into; its first columns are the latents. It may do without a bias only before a
+        normalisation, which takes constants off."""
         return self.body[0]  # type: ignore[return-value]
 
     def forward(self, z: Tensor) -> Bernoulli | Gaussian:

@@ -89,11 +89,10 @@ def _reorder(state: dict[str, Tensor], position: int, order: list[int], at: _Pla
     for name, tensor in state.items():
         if not tensor.dim():  # Adam's count of steps
             continue
-        own = tensor[position]
         if name.endswith(at.makes):
-            own[: len(both)] = own[both].clone()
+            tensor[position, : len(both)] = tensor[position, both].clone()
         elif name.endswith(at.reads[0]):
-            own[:, : at.latents] = own[:, order].clone()
+            tensor[position, :, : at.latents] = tensor[position][:, order].clone()
 
 
 def _combine(state: dict[str, Tensor], position: int, wanted: LatentMap, warm: Ensemble, at: _Places) -> None:
