@@ -59,6 +59,18 @@ def test_an_encoder_that_takes_beside_sees_labels_and_another_is_said_not_to(cap
     assert len(caplog.messages) == 1
 
 
+@pytest.mark.parametrize("network", [plain, told])
+def test_a_method_with_labels_trains_either(network):
+    house = {"latents": 2, "shape": (7,), "labels": 3, "prior_width": 8, "prior_depth": 1}
+    recipe = build("ivae", network=network, **house).recipe
+    x, u = (torch.rand(20, n, generator=torch.Generator().manual_seed(n)).numpy() for n in (7, 3))
+    runs = Ensemble([recipe] * 2, [0, 1], x, u=u, batch_size=10, device=torch.device("cpu"))
+    runs.advance(3)
+    model = Model(recipe, runs.model(1))
+    moved = abs(model.posterior(x, u)[0] - model.posterior(x, 1 - u)[0]).max()
+    assert (moved > 1e-4) == (network is told)
+
+
 class Computing(nn.Linear):
     """An encoder that does something of its own on the way."""
 
