@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -65,12 +66,9 @@ class _Places:
 
     @staticmethod
     def of(ensemble: Ensemble) -> "_Places":
-        names = {
-            id(p): f"/{network}.{key}"
-            for network in ensemble.modules
-            for key, p in ensemble.modules[network].named_parameters()
-        }
-        makes, reads = ensemble.modules["encoder"].makes_code, ensemble.modules["decoder"].reads_code
+        modules: dict[str, Any] = {network: ensemble.modules[network] for network in ("encoder", "decoder")}
+        names = {id(p): f"/{network}.{key}" for network in modules for key, p in modules[network].named_parameters()}
+        makes, reads = modules["encoder"].makes_code, modules["decoder"].reads_code
         kept = tuple(names[id(p)] for p in (reads.weight, reads.bias) if p is not None)
         return _Places((names[id(makes.weight)], names[id(makes.bias)]), kept, ensemble.recipe.architecture.latents)
 
