@@ -1,6 +1,5 @@
 """The scikit-learn face: fit an array, get the latents."""
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -10,21 +9,17 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_feature_names_in, check_array, check_is_fitted, validate_data
 
-from partita.data._nearest import nearest
+from partita.estimator._building import built_program, check_method, chosen_architecture, plain_settings
+from partita.estimator._files import read_fitted, write_fitted
 from partita.recipes import RECIPES, Candidate, Program, Recipe, build
-from partita.recipes._equation import keywords
 from partita.trace import Dream
 from partita.training import Ensemble, History, Model
-from partita.training.defaults import choose_likelihood, choose_network
 from partita.training.device import choose_device
-from partita.training.labels import LabelScale, required_labels
-from partita.training.observations import observations, units_in_words, why_diverged
-from partita.training.plain import as_json, from_json, plain
+from partita.training.labels import required_labels
+from partita.training.observations import observations, why_diverged
 from partita.training.program import train_models
-from partita.training.tensors import read_tensors, write_tensors
 
 LOG_POINTS = 100
-RESTARTS = 8
 
 
 class Disentangler(TransformerMixin, BaseEstimator):
@@ -98,12 +93,14 @@ class Disentangler(TransformerMixin, BaseEstimator):
         other methods ignore `y`."""
         X = np.asarray(validate_data(self, X, allow_nd=True, ensure_min_samples=2, dtype="numeric"))
         x, self.x_scale_ = observations(X)
-        self.label_scale_ = None
-        program = self._program(x)
+        self.label_scale_, self.shape_ = None, x.shape[1:]
+        check_method(self.method)
+        self.network_, self.likelihood_ = chosen_architecture(self._settings(), x, self.x_scale_)
+        program = self._program()
         labels = required_labels(program.recipe, self.method, y, len(x))
         if labels is not None:
             self.label_scale_ = labels.scale
-            program = self._built(self.network_, self.likelihood_, tuple(x.shape[1:]))
+            program = self._program()
         device = choose_device(self.device)
         for name, least in (("steps", 1), ("batch_size", 1), ("seed", 0)):
             if int(getattr(self, name)) < least:
@@ -129,7 +126,7 @@ class Disentangler(TransformerMixin, BaseEstimator):
         stopped = trained.diverged
         if stopped is not None:
             raise ValueError(f"the loss was no longer finite at step {stopped}: {why_diverged(x, self.x_scale_)}")
-        self.shape_, self.groups_, self.history_ = x.shape[1:], trained.recipe.groups, trained.history.of(0)
+        self.groups_, self.history_ = trained.recipe.groups, trained.history.of(0)
         self.candidate_ = trained.candidate
         self.parameters_ = trained.model
         return self
@@ -196,20 +193,8 @@ class Disentangler(TransformerMixin, BaseEstimator):
 
     def save(self, path):
         """One safetensors file with the weights and everything `partita.load` needs."""
-        model = self._fitted()
-        about = {
-            "parameters": as_json(self._settings()),
-            "architecture": {"network": self.network_, "likelihood": self.likelihood_, "shape": list(self.shape_)},
-            "x_scale": self.x_scale_,
-            "n_features_in": self.n_features_in_,  # type: ignore[attr-defined]
-            "feature_names_in": list(getattr(self, "feature_names_in_", [])) or None,
-            "groups": [list(group) for group in self.groups_],
-            "candidate": self.candidate_,
-            "label_scale": None if self.label_scale_ is None else asdict(self.label_scale_),
-        }
-        history = {f"history/{name}": torch.as_tensor(values) for name, values in self.history_.items()}
-        weights = {f"weights/{name}": value for name, value in model.parameters.items()}
-        write_tensors(Path(path), "disentangler", weights | history, about)
+        check_is_fitted(self)
+        write_fitted(Path(path), self._settings(), vars(self))
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -222,47 +207,15 @@ class Disentangler(TransformerMixin, BaseEstimator):
         return hasattr(self, "parameters_")
 
     def _settings(self) -> dict[str, Any]:
-        """The parameters in Python's own types: refused before training is what could not be saved after it."""
-        return {name: plain(value, name) for name, value in self.get_params(deep=False).items()}
+        return plain_settings(self.get_params(deep=False))
 
-    def _program(self, x: np.ndarray) -> Program:
-        if self.method not in RECIPES:
-            meant = nearest(self.method, RECIPES)
-            raise ValueError(f"unknown method {self.method!r}{meant}; choose from {', '.join(RECIPES)}")
-        network, why_network = choose_network(x.shape[1:]) if self.network == "auto" else (self.network, "as asked")
-        auto = self.likelihood == "auto"
-        likelihood, why = choose_likelihood(x, self.x_scale_, self.latents) if auto else (self.likelihood, "as asked")
-        self.network_, self.likelihood_ = network, likelihood
-        if self.verbose:
-            print(f"network {network}: {why_network}\nlikelihood {likelihood}: {why}")
-            print(units_in_words(x, self.x_scale_))
-        return self._built(network, likelihood, tuple(x.shape[1:]))
-
-    def _built(self, network: str, likelihood: str, shape: tuple[int, ...]) -> Program:
-        known, settings = keywords(RECIPES[self.method]), self._settings()
-        options: dict[str, Any] = dict(settings["options"] or {})
-        for name in options:
-            if name not in known or name in ("latents", "groups"):
-                raise ValueError(f"{self.method} has no option {name!r}{nearest(name, known)}")
-        if "groups" in known:
-            options["groups"] = settings["groups"]
-        elif self.groups is not None:
-            raise ValueError(f"{self.method} has no groups; use pdisvae or hfvae, or groups=None")
-        if settings["validation"] is not None:
-            options["validation"] = settings["validation"]
-        if self.method == "pdisvae":
-            alone = isinstance(settings["groups"], str) or options.get("posterior") == "full"
-            options.setdefault("restarts", 1 if alone else RESTARTS)
-        return build(
-            self.method, **options, latents=settings["latents"], network=network, likelihood=likelihood, shape=shape,
-            labels=0 if self.label_scale_ is None else len(self.label_scale_.offset),
-            learning_rate=settings["learning_rate"],
-        )  # fmt: skip
+    def _program(self) -> Program:
+        labels = 0 if self.label_scale_ is None else len(self.label_scale_.offset)
+        return built_program(self._settings(), self.network_, self.likelihood_, tuple(self.shape_), labels)
 
     def _recipe(self) -> Recipe:
         """As trained: with the groups that were found, where they had to be."""
-        program = self._built(self.network_, self.likelihood_, tuple(self.shape_))
-        return program.candidates[self.candidate_].last(self.groups_)
+        return self._program().candidates[self.candidate_].last(self.groups_)
 
     def _on_log(self, step: int, history: History) -> None:
         if self.verbose and len(history.steps) % (LOG_POINTS // 10) == 0:
@@ -283,18 +236,7 @@ class Disentangler(TransformerMixin, BaseEstimator):
 
 def load(path) -> Disentangler:
     """The estimator that `Disentangler.save` wrote."""
-    tensors, about = read_tensors(Path(path), "disentangler")
-    estimator = Disentangler(**from_json(about["parameters"]))
-    estimator.network_, estimator.likelihood_ = about["architecture"]["network"], about["architecture"]["likelihood"]
-    estimator.shape_ = tuple(about["architecture"]["shape"])
-    estimator.x_scale_, estimator.n_features_in_ = about["x_scale"], about["n_features_in"]  # type: ignore[attr-defined]
-    if about.get("feature_names_in"):
-        estimator.feature_names_in_ = np.array(about["feature_names_in"], dtype=object)  # type: ignore[attr-defined]
-    scale = about.get("label_scale")
-    estimator.label_scale_ = scale and LabelScale(tuple(scale["offset"]), tuple(scale["factor"]))
-    estimator.history_ = {n.removeprefix("history/"): t.numpy() for n, t in tensors.items() if n.startswith("history/")}
-    weights = {n.removeprefix("weights/"): t for n, t in tensors.items() if n.startswith("weights/")}
-    estimator.groups_ = tuple(tuple(group) for group in about["groups"])
-    estimator.candidate_ = about.get("candidate", 0)
-    estimator.parameters_ = weights
+    settings, fitted = read_fitted(Path(path))
+    estimator = Disentangler(**settings)
+    vars(estimator).update(fitted)
     return estimator
