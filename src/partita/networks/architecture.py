@@ -10,7 +10,8 @@ from torch import Tensor, nn
 
 from partita.data._nearest import nearest
 from partita.distributions import Bernoulli, Gaussian, Posterior
-from partita.networks.bodies import BODIES, IMAGES_ONLY, read
+from partita.networks._users import NetworkFunction, bodies_of, check_network
+from partita.networks.bodies import BODIES, IMAGES_ONLY
 from partita.networks.posteriors import POSTERIORS, checked_rho
 
 PRECISIONS = ("float32", "bf16")
@@ -22,6 +23,9 @@ MOST_LATENTS = 10_000
 class Architecture:
     """The shape of one observation, the number of latents and of labels, and which networks lie between.
 
+    `network` is a name of BODIES, or a function `(shape, outputs, inputs) -> (encoder, decoder)` of plain modules: the
+    encoder makes (B, outputs) of (B, *shape), the decoder (B, *shape) of (B, inputs). An encoder whose forward takes
+    `beside` gets labels and covariates there (their number goes to the function, where that takes `beside` too).
     `likelihood` is "bernoulli", "gaussian" (one learned variance), "gaussian:features" (one learned variance a
     feature) or "gaussian:0.25" (fixed variance). `posterior` is "diagonal", "correlated" (noise with correlation `rho`
     between all latents, 0.9 unless said) or "full" (a covariance learned for every observation). With `precision`
@@ -30,7 +34,7 @@ class Architecture:
 
     shape: tuple[int, ...]
     latents: int
-    network: str = "mlp"
+    network: str | NetworkFunction = "mlp"
     likelihood: str = "gaussian"
     hidden: tuple[int, ...] = (256, 256)
     labels: int = 0
@@ -43,9 +47,11 @@ class Architecture:
             raise ValueError(f"latents must be at least 1, got {self.latents}")
         if self.latents > MOST_LATENTS:
             raise ValueError(f"latents must be at most {MOST_LATENTS:,}, got {self.latents:,}")
-        if self.network not in BODIES:
-            meant = nearest(self.network, BODIES)
-            raise ValueError(f"unknown network {self.network!r}{meant}; there are {', '.join(BODIES)}")
+        if not callable(self.network) and self.network not in BODIES:
+            meant = nearest(str(self.network), BODIES)
+            raise ValueError(
+                f"unknown network {self.network!r}{meant}; there are {', '.join(BODIES)}, or your own function"
+            )
         if not self.hidden or min(self.hidden) < 1:
             raise ValueError(f"hidden must be widths of at least 1, got {self.hidden}")
         if self.labels < 0:
@@ -54,17 +60,26 @@ class Architecture:
             raise ValueError(f"unknown precision {self.precision!r}: use {' or '.join(PRECISIONS)}")
         parse_likelihood(self.likelihood)
         checked_rho(self.posterior, self.rho)
-        if self.network in IMAGES_ONLY:
+        if callable(self.network):
+            check_network(self.network, tuple(self.shape), self.width, self.latents)
+        elif self.network in IMAGES_ONLY:
             BODIES[self.network](self.shape, 1, 1)
+
+    @property
+    def width(self) -> int:
+        """How many numbers an encoder makes of an observation: those of q(z|x)."""
+        return POSTERIORS[self.posterior].width(self.latents)
 
     def bodies(
         self, width_out: int | None = None, beside: int = 0, width_in: int | None = None
     ) -> tuple[nn.Sequential, nn.Sequential]:
         """Layers of an encoder with `width_out` outputs (those of q(z|x) unless said), and of a decoder with `width_in`
         inputs (the latents unless said)."""
+        width_out, width_in = self.width if width_out is None else width_out, width_in or self.latents
+        if callable(self.network):
+            return bodies_of(self.network, tuple(self.shape), width_out, width_in, beside)
         extra = {"hidden": self.hidden} if self.network == "mlp" else {}
-        width_out = POSTERIORS[self.posterior].width(self.latents) if width_out is None else width_out
-        return BODIES[self.network](self.shape, width_out, width_in or self.latents, beside=beside, **extra)
+        return BODIES[self.network](self.shape, width_out, width_in, beside=beside, **extra)
 
     def as_posterior(self, numbers: Tensor) -> Posterior:
         """q(z|x) from an encoder's outputs."""
@@ -95,7 +110,7 @@ class Encoder(nn.Module):
         self.precision = architecture.precision
 
     def forward(self, x: Tensor, u: Tensor | None = None) -> Posterior:
-        return self.as_posterior(computed(self.precision, read, self.body, x, u))
+        return self.as_posterior(computed(self.precision, self.body, x, u))
 
 
 class Decoder(nn.Module):
