@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from partita.estimator._building import PARTS, known_recipe
 from partita.training.labels import LabelScale
+from partita.training.own_parts import named, refound
 from partita.training.plain import as_json, from_json
 from partita.training.tensors import read_tensors, write_tensors
 
@@ -17,10 +19,10 @@ def write_fitted(path: Path, settings: Mapping[str, Any], fitted: Mapping[str, A
     """`settings` are the estimator's parameters in Python's own types, `fitted` its attributes that end in _."""
     scale = fitted["label_scale_"]
     about = {
-        "parameters": as_json(dict(settings)),
+        "parameters": as_json({name: named(value) if name in PARTS else value for name, value in settings.items()}),
         "architecture": {
-            "network": fitted["network_"],
-            "likelihood": fitted["likelihood_"],
+            "network": named(fitted["network_"]),
+            "likelihood": named(fitted["likelihood_"]),
             "shape": list(fitted["shape_"]),
         },
         "x_scale": fitted["x_scale_"],
@@ -35,13 +37,15 @@ def write_fitted(path: Path, settings: Mapping[str, Any], fitted: Mapping[str, A
     write_tensors(path, "disentangler", weights | history, about)
 
 
-def read_fitted(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The settings and the fitted attributes that `write_fitted` was given."""
+def read_fitted(path: Path, given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The settings and the fitted attributes that `write_fitted` was given; parts of one's own, by the name of the
+    parameter, from `given` where they are there."""
     tensors, about = read_tensors(path, "disentangler")
-    architecture, scale = about["architecture"], about.get("label_scale")
+    settings, architecture, scale = from_json(about["parameters"]), about["architecture"], about.get("label_scale")
+    for name in PARTS:
+        settings[name] = refound(path, name, settings[name], given[name])
     fitted = {
-        "network_": architecture["network"],
-        "likelihood_": architecture["likelihood"],
+        **{f"{name}_": _as_fitted(name, settings, architecture) for name in ("network", "likelihood")},
         "shape_": tuple(architecture["shape"]),
         "x_scale_": about["x_scale"],
         "n_features_in_": about["n_features_in"],
@@ -53,8 +57,16 @@ def read_fitted(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     }
     if about.get("feature_names_in"):
         fitted["feature_names_in_"] = np.array(about["feature_names_in"], dtype=object)
-    return from_json(about["parameters"]), fitted
+    return settings, fitted
 
 
 def _under(prefix: str, tensors: Mapping[str, torch.Tensor]) -> list[tuple[str, torch.Tensor]]:
     return [(name.removeprefix(prefix), value) for name, value in tensors.items() if name.startswith(prefix)]
+
+
+def _as_fitted(name: str, settings: Mapping[str, Any], architecture: Mapping[str, Any]) -> Any:
+    """The network or likelihood that was fitted: one's own, or the recipe's, or that of this name."""
+    if not isinstance(architecture[name], dict):
+        return architecture[name]
+    recipe = known_recipe(settings["method"]) if settings[name] == "auto" else None
+    return settings[name] if recipe is None else getattr(recipe.architecture, name)

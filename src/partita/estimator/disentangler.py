@@ -9,13 +9,16 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_feature_names_in, check_array, check_is_fitted, validate_data
 
-from partita.estimator._building import built_program, check_method, chosen_architecture, plain_settings
+from partita.estimator._building import PARTS, built_program, chosen_architecture, known_recipe, plain_settings
 from partita.estimator._files import read_fitted, write_fitted
-from partita.recipes import RECIPES, Candidate, Program, Recipe, build
+from partita.recipes import Candidate, Program, Recipe
+from partita.recipes._own_methods import method_name
 from partita.trace import Dream
 from partita.training import Ensemble, History, Model
+from partita.training.callbacks import call, check_callbacks
 from partita.training.device import choose_device
 from partita.training.labels import required_labels
+from partita.training.model import check_parameters
 from partita.training.observations import observations, why_diverged
 from partita.training.program import train_models
 
@@ -31,18 +34,20 @@ class Disentangler(TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    method : a name of `partita methods`.
-    latents : number of latents.
+    method : a name of `partita methods`, a `Recipe`, or a function that returns one: it is called with latents, shape,
+        network, likelihood, labels, learning_rate and `options`. A `Recipe` brings all of these itself.
+    latents : number of latents; None: as many as the groups have, else 6.
     groups : sizes `(2, 2, 2)`, index tuples `((0, 3), (1,), (2, 4, 5))`, or None: each latent a group of its own.
         "auto" lets pdisvae find them half-way through training; `groups_` has them.
     options : the method's own keywords, such as `{"beta": 4.0, "by": "importance"}`. Unless given here, `restarts` is
         8: PDisVAE with groups trains eight models at once and keeps the best, since one alone rarely separates them.
         With groups="auto" or posterior="full" it is 1.
-    network : "linear", "mlp", "burgess", "idvae", or "auto": convolutions for images of 32 or 64 pixels, else "mlp".
+    network : "linear", "mlp", "burgess", "idvae", or "auto": convolutions for images of 32 or 64 pixels, else "mlp". Or
+        a function `(shape, outputs, inputs) -> (encoder, decoder)` of plain modules.
     likelihood : "bernoulli", "gaussian" (one learned variance), "gaussian:features" (one a feature), "gaussian:0.25",
         or "auto": Bernoulli for images in [0, 1], for vectors a Gaussian with the variance that so many latents cannot
         explain, estimated from rows held out, else one learned variance. A learned variance shrinks where a large
-        network remembers the noise, and with it the weight of KL and PC.
+        network remembers the noise, and with it the weight of KL and PC. Or a `Likelihood` of your own.
     steps, batch_size, learning_rate : of Adam.
     seed : the run is a function of the data and this number.
     device : "auto", "cpu" or "cuda".
@@ -50,6 +55,7 @@ class Disentangler(TransformerMixin, BaseEstimator):
     validation : rows never trained on, a share such as 0.1, or "blocks:0.1" for contiguous stretches of a time series.
         Then the best weights on them are kept, restarts are judged by it, and training ends after 20 log points without
         a better one (`options={"patience": 20}`); `history_` has `held_out_loss`.
+    callbacks : functions `(step, quantities)`, called at every log point with a dict of floats; True ends training.
 
     Attributes
     ----------
@@ -61,7 +67,7 @@ class Disentangler(TransformerMixin, BaseEstimator):
         self,
         method="pdisvae",
         *,
-        latents=6,
+        latents=None,
         groups=None,
         options=None,
         network="auto",
@@ -73,6 +79,7 @@ class Disentangler(TransformerMixin, BaseEstimator):
         device="auto",
         verbose=False,
         validation=None,
+        callbacks=(),
     ):
         self.method = method
         self.latents = latents
@@ -87,6 +94,7 @@ class Disentangler(TransformerMixin, BaseEstimator):
         self.device = device
         self.verbose = verbose
         self.validation = validation
+        self.callbacks = callbacks
 
     def fit(self, X, y=None):
         """Learns from X, and from labels `y` where the method uses them: (n,) or (n, m) numbers, NaN in rows without;
@@ -94,10 +102,10 @@ class Disentangler(TransformerMixin, BaseEstimator):
         X = np.asarray(validate_data(self, X, allow_nd=True, ensure_min_samples=2, dtype="numeric"))
         x, self.x_scale_ = observations(X)
         self.label_scale_, self.shape_ = None, x.shape[1:]
-        check_method(self.method)
+        check_callbacks(self.callbacks)
         self.network_, self.likelihood_ = chosen_architecture(self._settings(), x, self.x_scale_)
         program = self._program()
-        labels = required_labels(program.recipe, self.method, y, len(x))
+        labels = required_labels(program.recipe, method_name(self.method), y, len(x))
         if labels is not None:
             self.label_scale_ = labels.scale
             program = self._program()
@@ -151,7 +159,7 @@ class Disentangler(TransformerMixin, BaseEstimator):
         methods other than iVAE, IDVAE and their semi-supervised kin."""
         model = self._fitted()
         if not model.sees_labels or self.label_scale_ is None:
-            raise ValueError(f"{self.method} has one prior p(z) for all observations: there is no p(z|u)")
+            raise ValueError(f"{method_name(self.method)} has one prior p(z) for all observations: there is no p(z|u)")
         mean, log_variance = model.prior(self.label_scale_.of(y, len(np.atleast_1d(y))))
         return mean.astype(np.float32), log_variance.astype(np.float32)
 
@@ -159,8 +167,9 @@ class Disentangler(TransformerMixin, BaseEstimator):
         """Decoded observations E[x|z], shaped and scaled like X."""
         model = self._fitted()
         Z = check_array(Z, dtype=np.float64)  # type: ignore[arg-type]
-        if Z.shape[1] != self.latents:
-            raise ValueError(f"Z has {Z.shape[1]} columns, the model has {self.latents} latents")
+        latents = model.recipe.architecture.latents
+        if Z.shape[1] != latents:
+            raise ValueError(f"Z has {Z.shape[1]} columns, the model has {latents} latents")
         return (model.decode(Z) / self.x_scale_).astype(np.float32)
 
     def sample(self, n):
@@ -171,8 +180,9 @@ class Disentangler(TransformerMixin, BaseEstimator):
         return (model.sample(int(n), int(self.seed)) / self.x_scale_).astype(np.float32)
 
     def _has_bound(self) -> bool:
-        if self.method in RECIPES and isinstance(build(self.method, shape=(1,)).recipe.trace, Dream):
-            raise AttributeError(f"{self.method} has no likelihood, so there is no ELBO to score by")
+        recipe = known_recipe(self.method)
+        if recipe is not None and isinstance(recipe.trace, Dream):
+            raise AttributeError(f"{method_name(self.method)} has no likelihood, so there is no ELBO to score by")
         return True
 
     @available_if(_has_bound)
@@ -189,7 +199,7 @@ class Disentangler(TransformerMixin, BaseEstimator):
         """z0, z1, ...: the latents by number. `input_features`, where given, must be the columns that were fitted."""
         check_is_fitted(self)
         _check_feature_names_in(self, input_features, generate_names=False)
-        return np.array([f"z{k}" for k in range(int(self.latents))], dtype=object)
+        return np.array([f"z{k}" for k in range(self._recipe().architecture.latents)], dtype=object)
 
     def save(self, path):
         """One safetensors file with the weights and everything `partita.load` needs."""
@@ -200,7 +210,8 @@ class Disentangler(TransformerMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = False
         tags.transformer_tags.preserves_dtype = []
-        tags.target_tags.required = self.method in RECIPES and build(self.method, shape=(1,)).recipe.labels != "none"
+        recipe = known_recipe(self.method)
+        tags.target_tags.required = recipe is not None and recipe.labels != "none"
         return tags
 
     def __sklearn_is_fitted__(self):
@@ -217,10 +228,12 @@ class Disentangler(TransformerMixin, BaseEstimator):
         """As trained: with the groups that were found, where they had to be."""
         return self._program().candidates[self.candidate_].last(self.groups_)
 
-    def _on_log(self, step: int, history: History) -> None:
+    def _on_log(self, step: int, history: History) -> bool:
+        quantities = dict(zip(history.names, history.row(-1)[:, 0].tolist()))
         if self.verbose and len(history.steps) % (LOG_POINTS // 10) == 0:
-            values = "  ".join(f"{name} {v:.4g}" for name, v in zip(history.names, history.row(-1)[:, 0]))
+            values = "  ".join(f"{name} {v:.4g}" for name, v in quantities.items())
             print(f"step {step} of {self.steps}: {values}")
+        return call(check_callbacks(self.callbacks), step, quantities=quantities)
 
     def _fitted(self) -> Model:
         check_is_fitted(self)
@@ -234,9 +247,18 @@ class Disentangler(TransformerMixin, BaseEstimator):
         return X
 
 
-def load(path) -> Disentangler:
-    """The estimator that `Disentangler.save` wrote."""
-    settings, fitted = read_fitted(Path(path))
+def load(path, *, method=None, network=None, likelihood=None) -> Disentangler:
+    """The estimator that `Disentangler.save` wrote.
+
+    A method, network or likelihood of one's own is found by its name where its module is loaded; it is never imported
+    because a file says so. What cannot be found, such as a lambda, is given here again.
+    """
+    settings, fitted = read_fitted(Path(path), {"method": method, "network": network, "likelihood": likelihood})
     estimator = Disentangler(**settings)
     vars(estimator).update(fitted)
+    if any(not isinstance(settings[name], str) for name in PARTS):
+        try:
+            check_parameters(estimator._recipe(), estimator.parameters_)
+        except ValueError as error:
+            raise ValueError(f"{path} does not fit the functions it is loaded with: {error}") from None
     return estimator

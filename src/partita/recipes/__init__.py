@@ -60,8 +60,8 @@ def build(
     patience: int = 20,
     **options,
 ) -> Program:
-    """How a method is trained: one of RECIPES, a recipe, or a function that returns one (or a `Program`, which then says
-    itself what is trained, and how often); with what may be added to any of them.
+    """How a method is trained: one of RECIPES, a recipe, or a function that returns one (or a `Program`, which then
+    says itself what is trained, and how often); with what may be added to any of them.
 
     `disintegration` is the weight of a penalty on factors that live in several latents, where some rows have labels.
     `restarts` trains that many models and keeps one, the one with the lowest loss, or the `judge` "median"; a method

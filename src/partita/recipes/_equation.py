@@ -9,6 +9,8 @@ from partita.recipes.program import Program
 from partita.recipes.recipe import Ramp
 
 POSTERIOR_KEYWORDS = ("posterior", "rho")
+# What every method is called with, whatever its options: no options of its own where it names them.
+HANDED_ON = ("shape", "network", "likelihood", "labels", "learning_rate", "hidden", "precision")
 ADDED = {name: p for name, p in inspect.signature(build).parameters.items() if p.default is not p.empty}
 
 QUANTITIES = {
@@ -58,7 +60,8 @@ def keywords(method) -> dict[str, inspect.Parameter]:
     """The method's keywords, its configuration and its command-line flags: its own, the posterior families that every
     method takes which hands keywords on to its architecture, and the penalties that any method takes (`build`)."""
     parameters = inspect.signature(method).parameters
-    own = {name: p for name, p in parameters.items() if p.kind is inspect.Parameter.KEYWORD_ONLY}
+    named = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    own = {name: p for name, p in parameters.items() if p.kind in named and name not in HANDED_ON}
     own |= {name: ADDED[name] for name in ADDED if name not in own}
     if not any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values()):
         return own

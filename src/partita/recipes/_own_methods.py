@@ -7,6 +7,7 @@ from functools import wraps
 from typing import Any
 
 from partita.data._nearest import nearest
+from partita.distributions import as_groups
 from partita.networks import Architecture
 from partita.recipes.program import Program
 from partita.recipes.recipe import Recipe
@@ -47,6 +48,10 @@ def _always(method: Recipe | Program) -> Callable[..., Recipe | Program]:
             if name not in own:
                 raise ValueError(f"a Recipe has no option {name!r}: write it into the recipe")
             has = own[name]
+            if name == "shape" and has != value:
+                raise ValueError(f"the Recipe is for observations of shape {has}, and these have {value}")
+            if name == "groups":
+                value = as_groups(value, house.latents)
             if has != value and not (name == "learning_rate" and set(has) <= {value}):
                 raise ValueError(f"the Recipe brings its own {name}, {has}: leave {name}={value} out")
         return method

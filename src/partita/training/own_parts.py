@@ -1,4 +1,4 @@
-"""Parts people bring along (a method, a network, a likelihood), as files know them: by name, and a digest of the source.
+"""Parts people bring along (a method, a network, a likelihood), as files know them: by name, and a digest of source.
 
 Files never hold code, and code is never run because a file names it: a part is looked for among the modules that are
 loaded already, and asked for where it is not there.
@@ -9,9 +9,11 @@ import inspect
 import re
 import sys
 import types
+import warnings
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from functools import partial
+from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
@@ -52,7 +54,7 @@ def find(name: str, source: str) -> tuple[Any, bool]:
         return _GIVEN[name, source], True
     module, colon, path = name.partition(":")
     if not colon or "<" in name or "(" in name:
-        raise ValueError(f"{name} has no name to find it by")
+        raise ValueError(f"{name} has no name by which it is found: define it at the top of a module")
     if module not in sys.modules:
         raise ValueError(f"{name}: the module {module} is not loaded; import it first")
     part: Any = sys.modules[module]
@@ -62,8 +64,36 @@ def find(name: str, source: str) -> tuple[Any, bool]:
         raise ValueError(f"{name} is gone: {module} has no {path}")
     same = source_digest(part) == source
     if module == "__main__" and not same:  # another script's, which has the same name by chance
-        raise ValueError(f"{name} is of another script")
+        raise ValueError(f"{name} was the function of a script: define it at the top of a module")
     return part, same
+
+
+def named(part: Any) -> Any:
+    """A part as a file holds it: a name of ours as it is, one's own by name and digest."""
+    return part if part is None or isinstance(part, str) else dict(zip(("own", "source"), given(part)))
+
+
+def refound(path: Path, kind: str, kept: Any, again: Any = None) -> Any:
+    """The part that a file holds as `kept`, `again` where it is given again; ValueError where it is neither given nor
+    to be found. Warns where it is no longer what it was."""
+    if not isinstance(kept, dict):
+        if again is not None:
+            raise ValueError(f"{path} was saved with {kind}={kept!r}: leave {kind} out")
+        return kept
+    if again is not None:
+        part, same = again, source_digest(again) == kept["source"]
+    else:
+        try:
+            part, same = find(kept["own"], kept["source"])
+        except ValueError as error:
+            raise ValueError(
+                f"{path} was saved with a {kind} of your own. {error}, or give it again: load(path, {kind}=...)"
+            ) from None
+    if not same:
+        warnings.warn(
+            f"the source of {kept['own']}, the {kind} of {path}, has changed since it was trained", ChangedSource, 3
+        )
+    return part
 
 
 def _described(part: Any, above: tuple[int, ...] = ()) -> str:
@@ -82,8 +112,7 @@ def _described(part: Any, above: tuple[int, ...] = ()) -> str:
     if isinstance(part, types.MethodType):
         return f"{inside(part.__self__)}.{part.__name__}"
     if isinstance(part, types.FunctionType):
-        known = [cell.cell_contents for cell in part.__closure__ or ()]
-        return _source(part) + inside([known, part.__defaults__, part.__kwdefaults__])
+        return _source(part) + inside([inspect.getclosurevars(part).nonlocals, part.__defaults__, part.__kwdefaults__])
     return _source(part) if isinstance(part, type) else re.sub(r" at 0x[0-9a-f]+", "", repr(part))
 
 
