@@ -1,5 +1,33 @@
 """The methods. RECIPES is the only registry of them: a method is one function and one row."""
 
+__all__ = [
+    "JUDGES",
+    "RECIPES",
+    "Adam",
+    "Between",
+    "Candidate",
+    "Codes",
+    "HoldOut",
+    "Judge",
+    "LatentMap",
+    "Measure",
+    "Method",
+    "Passage",
+    "Phase",
+    "Player",
+    "Program",
+    "Ramp",
+    "Recipe",
+    "Replica",
+    "Value",
+    "build",
+    "nonnegative",
+    "one_player",
+    "positive",
+    "whole",
+    "with_disintegration",
+]
+
 from dataclasses import replace
 from functools import partial
 from inspect import signature
@@ -18,8 +46,20 @@ from partita.recipes.identifiable import full_vae, idvae, ivae, ss_idvae, ss_iva
 from partita.recipes.judges import JUDGES
 from partita.recipes.moment_family import dip_vae_i, dip_vae_ii
 from partita.recipes.prior_family import ica_vae, isa_vae
-from partita.recipes.program import Candidate, Judge, LatentMap, Passage, Phase, Program, Replica
-from partita.recipes.recipe import Adam, Player, Ramp, Recipe, whole, with_disintegration
+from partita.recipes.program import Between, Candidate, Codes, Judge, LatentMap, Passage, Phase, Program, Replica
+from partita.recipes.recipe import (
+    Adam,
+    Measure,
+    Player,
+    Ramp,
+    Recipe,
+    Value,
+    nonnegative,
+    one_player,
+    positive,
+    whole,
+    with_disintegration,
+)
 from partita.recipes.restarts import restarted
 from partita.trace import Dream
 
@@ -103,9 +143,3 @@ def _judge(program: Program, restarts: int, judge: str) -> Judge | None:
     if program.replicas == 1:
         return None
     return JUDGES[judge] if restarts > 1 else program.judge
-
-
-__all__ = [
-    "RECIPES", "Adam", "Candidate", "HoldOut", "LatentMap", "Passage", "Phase", "Player", "Program", "Ramp", "Recipe",
-    "Replica", "build", "with_disintegration",
-]  # fmt: skip
