@@ -7,14 +7,14 @@ import numpy as np
 
 from partita.data._nearest import nearest
 from partita.recipes import RECIPES, Program, Recipe, build
-from partita.recipes._equation import HANDED_ON, keywords
+from partita.recipes._equation import HANDED_ON, keywords, usual_latents
 from partita.recipes._own_methods import as_function, method_name
 from partita.training.defaults import choose_likelihood, choose_network
 from partita.training.observations import units_in_words
 from partita.training.own_parts import name_of
 from partita.training.plain import plain
 
-RESTARTS, LATENTS, LEARNING_RATE = 8, 6, 1e-3
+RESTARTS, LEARNING_RATE = 8, 1e-3
 # Parameters that may be a function or an object of one's own.
 PARTS = ("method", "network", "likelihood")
 
@@ -89,8 +89,7 @@ def _latents(settings: Mapping[str, Any]) -> int:
         return latents
     if isinstance(groups, tuple) and all(isinstance(each, int | tuple) for each in groups):
         return sum(each if isinstance(each, int) else len(each) for each in groups)
-    own = keywords(as_function(settings["method"], RECIPES)).get("latents")
-    return LATENTS if own is None or not isinstance(own.default, int) else own.default
+    return usual_latents(as_function(settings["method"], RECIPES))
 
 
 def _in_words(part: Any) -> str:

@@ -8,6 +8,7 @@ from partita.recipes import build
 from partita.recipes.program import Program
 from partita.recipes.recipe import Ramp
 
+LATENTS = 6
 POSTERIOR_KEYWORDS = ("posterior", "rho")
 # What every method is called with, whatever its options: no options of its own where it names them.
 HANDED_ON = ("shape", "network", "likelihood", "labels", "learning_rate", "hidden", "precision")
@@ -67,6 +68,12 @@ def keywords(method) -> dict[str, inspect.Parameter]:
         return own
     house = inspect.signature(Architecture).parameters
     return own | {name: house[name] for name in POSTERIOR_KEYWORDS if name not in own}
+
+
+def usual_latents(method) -> int:
+    """How many latents a method has where nobody says."""
+    own = keywords(method).get("latents")
+    return own.default if own is not None and isinstance(own.default, int) else LATENTS
 
 
 def weight_names(method) -> list[str]:

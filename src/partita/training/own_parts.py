@@ -26,11 +26,13 @@ class ChangedSource(UserWarning):
 
 
 def name_of(part: Any) -> str:
-    """ "module:function"; of an object that is no function, its own `name` or that of its class."""
-    if isinstance(part, partial):
-        return f"partial({name_of(part.func)})"
+    """ "module:function"; of an object, the variable of a loaded module that holds it, else its `name` or class."""
     if hasattr(part, "__qualname__"):
         return f"{part.__module__}:{part.__qualname__}"
+    for module, loaded in sorted(sys.modules.items(), key=lambda each: each[0] == "__main__"):  # rather another one
+        for variable, value in list(getattr(loaded, "__dict__", {}).items()):
+            if value is part and not module.startswith("partita."):
+                return f"{module}:{variable}"
     own = getattr(part, "name", None)
     return own if isinstance(own, str) else type(part).__qualname__
 
@@ -41,27 +43,32 @@ def source_digest(part: Any) -> str:
 
 
 def given(part: Any) -> tuple[str, str]:
-    """Name and digest of a part, which this process finds again by them."""
+    """Name and digest of a part, which this process finds again by them. What no module has under its name is told
+    apart by its digest."""
     name, source = name_of(part), source_digest(part)
+    if ":" not in name or "<" in name:
+        name = f"{name}#{source[:6]}"
     _GIVEN[name, source] = part
     return name, source
 
 
 def find(name: str, source: str) -> tuple[Any, bool]:
-    """The part of this name, and whether its source is still the same; ValueError, with what to do, where it is not
-    among the modules that are loaded."""
-    if (name, source) in _GIVEN:
-        return _GIVEN[name, source], True
+    """The part of this name, as it was given to this process or as a loaded module has it, and whether its source is
+    still the same; ValueError, with what to do, where there is none."""
+    return (_GIVEN[name, source], True) if (name, source) in _GIVEN else _loaded(name, source)
+
+
+def _loaded(name: str, source: str) -> tuple[Any, bool]:
     module, colon, path = name.partition(":")
-    if not colon or "<" in name or "(" in name:
+    if not colon or "#" in name or "<" in name:
         raise ValueError(f"{name} has no name by which it is found: define it at the top of a module")
     if module not in sys.modules:
-        raise ValueError(f"{name}: the module {module} is not loaded; import it first")
+        raise ValueError(f"{name}: import {module} first (commands find it in the folder they are run in)")
     part: Any = sys.modules[module]
     for piece in path.split("."):
         part = getattr(part, piece, None)
     if part is None:
-        raise ValueError(f"{name} is gone: {module} has no {path}")
+        raise ValueError(f"{name} is gone: {module} has no {path} any more")
     same = source_digest(part) == source
     if module == "__main__" and not same:  # another script's, which has the same name by chance
         raise ValueError(f"{name} was the function of a script: define it at the top of a module")
@@ -70,7 +77,7 @@ def find(name: str, source: str) -> tuple[Any, bool]:
 
 def named(part: Any) -> Any:
     """A part as a file holds it: a name of ours as it is, one's own by name and digest."""
-    return part if part is None or isinstance(part, str) else dict(zip(("own", "source"), given(part)))
+    return part if isinstance(part, str) else {"own": name_of(part), "source": source_digest(part)}
 
 
 def refound(path: Path, kind: str, kept: Any, again: Any = None) -> Any:
@@ -84,7 +91,7 @@ def refound(path: Path, kind: str, kept: Any, again: Any = None) -> Any:
         part, same = again, source_digest(again) == kept["source"]
     else:
         try:
-            part, same = find(kept["own"], kept["source"])
+            part, same = _loaded(kept["own"], kept["source"])
         except ValueError as error:
             raise ValueError(
                 f"{path} was saved with a {kind} of your own. {error}, or give it again: load(path, {kind}=...)"
