@@ -45,6 +45,13 @@ def test_the_code_of_the_page_runs_as_shown(monkeypatch, capsys):
     assert said.count("(") >= 8  # a line a group at the end
 
 
+def test_a_residual_network_from_a_script(capsys):
+    namespace: dict = {}
+    for block in blocks(EXAMPLES / "own_network.md"):
+        exec(block.replace("steps=1000", "steps=20").replace("size=2000", "size=300"), namespace)
+    assert capsys.readouterr().out == "(300, 6) (300, 20)\n"
+
+
 def synthetic(cortex):
     """Two bumps that share a time course's shape, one behaviour that drives the first."""
     rng = np.random.default_rng(0)

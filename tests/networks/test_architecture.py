@@ -1,6 +1,5 @@
 import pytest
 import torch
-from torch import nn
 
 from partita.networks import Architecture, Decoder, Encoder
 
@@ -48,53 +47,3 @@ def test_gaussian_variances(likelihood, shape_of_variance, learned):
 def test_bad_settings_are_named(settings, words):
     with pytest.raises(ValueError, match=words):
         Architecture(**({"shape": (1, 32, 32), "latents": 3} | settings))
-
-
-def plain(shape, outputs, inputs):
-    return nn.Linear(shape[0], outputs), nn.Linear(inputs, shape[0])
-
-
-@pytest.mark.parametrize(
-    ("network", "words"),
-    [
-        (lambda shape, outputs, inputs: nn.Linear(7, outputs), "must return two modules"),
-        (lambda shape, outputs, inputs: (nn.Linear(7, 3), nn.Linear(inputs, 7)), r"makes \(2, 3\).*must make \(2, 4\)"),
-        (lambda shape, outputs, inputs: (nn.Linear(7, outputs), nn.Linear(inputs, 6)), "decoder .* makes"),
-        (lambda shape, outputs, inputs: (nn.Linear(6, outputs), nn.Linear(inputs, 7)), "cannot take a batch of shape"),
-        (lambda shape, outputs, inputs: (nn.GRU(7, outputs), nn.Linear(inputs, 7)), "must return one tensor"),
-        (lambda shape, outputs, inputs: (nn.LazyLinear(outputs), nn.Linear(inputs, 7)), "lazy"),
-        (lambda shape, outputs, inputs: (nn.Linear(7, outputs),) * 2, "share parameters"),
-        (7, "or your own function"),
-    ],
-)
-def test_a_users_network_that_does_not_fit_is_told_so(network, words):
-    with pytest.raises(ValueError, match=words):
-        Architecture((7,), 2, network)
-
-
-def test_a_users_network_is_its_modules_between_two_layers_that_do_nothing_yet():
-    house, x = Architecture((7,), 2, plain), torch.randn(3, 7)
-    encoder, decoder = Encoder(house), Decoder(house)
-    assert torch.equal(encoder.body(x), encoder.body[0](x))
-    assert torch.equal(decoder.body(x[:, :2]), decoder.body[1](x[:, :2]))
-
-
-class Told(nn.Linear):
-    def forward(self, x, beside):
-        return super().forward(torch.cat([x, beside], -1))
-
-
-def told(shape, outputs, inputs, *, beside=0):
-    return Told(shape[0] + beside, outputs), nn.Linear(inputs, shape[0])
-
-
-def test_an_encoder_that_takes_beside_sees_labels_and_another_is_said_not_to(caplog):
-    x, u = torch.randn(3, 7), torch.randn(3, 4)
-    encoder = Encoder(Architecture((7,), 2, told, labels=4), sees_labels=True)
-    assert not torch.equal(encoder(x, u).mean, encoder(x, u + 1).mean)
-    assert not caplog.messages
-    for _ in range(2):
-        encoder = Encoder(Architecture((7,), 2, plain, labels=4), sees_labels=True)
-    assert torch.equal(encoder(x, u).mean, encoder(x, u + 1).mean)
-    assert [message for message in caplog.messages if "plain takes no `beside`" in message] == caplog.messages
-    assert len(caplog.messages) == 1

@@ -14,13 +14,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parameter import UninitializedParameter
 
+from partita.networks._adapted import adapted
 from partita.networks._building import Seeded
+from partita.networks._trial import check_module
 
 log = logging.getLogger("partita")
 Shape = tuple[int, ...]
 # (shape, outputs, inputs) -> (encoder, decoder); it may take a keyword `beside` too, the numbers beside x.
 NetworkFunction = Callable[..., tuple[nn.Module, nn.Module]]
-ROWS = 2
 
 
 class UsersEncoder(nn.Sequential):
@@ -48,14 +49,13 @@ def bodies_of(network: NetworkFunction, shape: Shape, outputs: int, inputs: int,
 def check_network(network: NetworkFunction, shape: Shape, outputs: int, inputs: int, beside: int = 0) -> None:
     """ValueError where a user's network is not what it must be; by a batch of two rows, once."""
     name = name_of(network)
-    with Seeded(0), torch.inference_mode(False), torch.no_grad(), torch.device("cpu"):
+    with Seeded(0), torch.inference_mode(False), torch.device("cpu"):
         encoder, decoder = _called(network, shape, outputs, inputs, beside)
-        x, z = torch.zeros(ROWS, *shape, dtype=torch.float32), torch.zeros(ROWS, inputs, dtype=torch.float32)
-        own = {"beside": torch.zeros(ROWS, beside, dtype=torch.float32)} if takes_beside(encoder.forward) else {}
-        if beside and not own:
-            log.warning("the encoder of network %s takes no `beside`: it sees x, and no labels or covariates", name)
-        _check_output(f"the encoder of network {name}", encoder, x, own, (outputs,), "outputs")
-        _check_output(f"the decoder of network {name}", decoder, z, {}, shape, "*shape")
+    own = beside if takes_beside(encoder.forward) else None
+    if beside and own is None:
+        log.warning("the encoder of network %s takes no `beside`: it sees x, and no labels or covariates", name)
+    check_module(f"the encoder of network {name}", encoder, shape, (outputs,), "outputs", own)
+    check_module(f"the decoder of network {name}", decoder, (inputs,), shape, "*shape")
 
 
 def name_of(network: NetworkFunction) -> str:
@@ -78,26 +78,12 @@ def _called(network: NetworkFunction, shape: Shape, outputs: int, inputs: int, b
         names = [path for path, p in module.named_parameters() if isinstance(p, UninitializedParameter)]
         if names:
             raise ValueError(f"network {name} has a lazy layer, {names[0]}: give its size, which shape and inputs tell")
+        if len(list(module.parameters())) != len(list(module.named_parameters(remove_duplicate=False))):
+            raise ValueError(f"network {name} has one parameter in two places: call one layer twice instead")
     shared = {id(p) for p in encoder.parameters()} & {id(p) for p in decoder.parameters()}
     if shared:
         raise ValueError(f"encoder and decoder of network {name} share parameters; each needs its own")
-    return [encoder, decoder]
-
-
-def _check_output(who: str, module: nn.Module, given: Tensor, own: dict, expected: Shape, word: str) -> None:
-    module.eval()
-    try:
-        made = module(given, **own)
-    except Exception as error:  # anything may go wrong in somebody's own code
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise ValueError(f"{who} cannot take a batch of shape {tuple(given.shape)}: {reason}") from error
-    if not isinstance(made, Tensor):
-        raise ValueError(f"{who} must return one tensor, got {type(made).__name__}")
-    if made.shape != (len(given), *expected):
-        raise ValueError(
-            f"{who} makes {tuple(made.shape)} of a batch of shape {tuple(given.shape)}: it must make "
-            f"{(len(given), *expected)}, that is (batch, {word})"
-        )
+    return [adapted(encoder), adapted(decoder)]
 
 
 def _identity(width: int) -> nn.Linear:

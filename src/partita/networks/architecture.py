@@ -11,12 +11,15 @@ from torch import Tensor, nn
 from partita.data._nearest import nearest
 from partita.distributions import Bernoulli, Gaussian, Posterior
 from partita.networks._users import NetworkFunction, bodies_of, check_network
-from partita.networks.bodies import BODIES, IMAGES_ONLY
+from partita.networks.bodies import BODIES, TAKES
 from partita.networks.posteriors import POSTERIORS, checked_rho
 
 PRECISIONS = ("float32", "bf16")
 # A step's memory grows with the latents times the batch squared: more of them are a slip of the hand.
 MOST_LATENTS = 10_000
+
+# What a user's encoder makes of an observation where its features are asked for, and not a code.
+USERS_FEATURES = 128
 
 
 @dataclass(frozen=True)
@@ -62,8 +65,8 @@ class Architecture:
         checked_rho(self.posterior, self.rho)
         if callable(self.network):
             check_network(self.network, tuple(self.shape), self.width, self.latents)
-        elif self.network in IMAGES_ONLY:
-            BODIES[self.network](self.shape, 1, 1)
+        elif self.network in TAKES:
+            TAKES[self.network](self.shape)
 
     @property
     def width(self) -> int:
@@ -80,6 +83,15 @@ class Architecture:
             return bodies_of(self.network, tuple(self.shape), width_out, width_in, beside)
         extra = {"hidden": self.hidden} if self.network == "mlp" else {}
         return BODIES[self.network](self.shape, width_out, width_in, beside=beside, **extra)
+
+    def features(self) -> tuple[nn.Module, int]:
+        """An encoder without the layer that makes the code, and how many numbers it makes of an observation."""
+        if callable(self.network):
+            return self.bodies(USERS_FEATURES)[0], USERS_FEATURES
+        body = self.bodies()[0]
+        last = body[-1]
+        assert isinstance(last, nn.Linear)
+        return body[:-1], last.in_features
 
     def as_posterior(self, numbers: Tensor) -> Posterior:
         """q(z|x) from an encoder's outputs."""
@@ -109,6 +121,11 @@ class Encoder(nn.Module):
         self.as_posterior = architecture.as_posterior
         self.precision = architecture.precision
 
+    @property
+    def makes_code(self) -> nn.Linear:
+        """The layer whose outputs are q(z|x): the first rows its means, the next its log-variances, one a latent."""
+        return self.body[-1]  # type: ignore[return-value]
+
     def forward(self, x: Tensor, u: Tensor | None = None) -> Posterior:
         return self.as_posterior(computed(self.precision, self.body, x, u))
 
@@ -130,6 +147,12 @@ class Decoder(nn.Module):
                 self.log_variance = nn.Parameter(torch.zeros(features))
             else:
                 self.register_buffer("log_variance", torch.tensor(math.log(float(variance))), persistent=False)
+
+    @property
+    def reads_code(self) -> nn.Linear:
+        """The one layer that z goes into; its first columns are the latents. It may do without a bias only before a
+        normalisation, which takes constants off."""
+        return self.body[0]  # type: ignore[return-value]
 
     def forward(self, z: Tensor) -> Bernoulli | Gaussian:
         output = computed(self.precision, self.body, z)

@@ -81,9 +81,7 @@ def idvae(shape: Shape, width_out: int, width_in: int, *, beside: int = 0) -> tu
 def infogan(shape: Shape, width_out: int, width_in: int, *, beside: int = 0) -> tuple[nn.Sequential, nn.Sequential]:
     """InfoGAN on MNIST (spec 003, section 4.2): two convolutions, then 1024; batch normalisation, leaky ReLU 0.1.
     What a normalisation would take off again has no bias."""
-    if len(shape) != 3 or shape[1] != shape[2] or shape[1] % 4:
-        raise ValueError(f"network 'infogan' takes square images with sides a multiple of 4, got shape {shape}")
-    channels, side = shape[0], shape[1] // 4
+    channels, side = _quartered(shape)
     flat = 128 * side * side
     encoder = EncoderBody(
         nn.Conv2d(channels, 64, 4, 2, 1), nn.LeakyReLU(0.1),
@@ -100,7 +98,6 @@ def infogan(shape: Shape, width_out: int, width_in: int, *, beside: int = 0) -> 
 
 
 BODIES = {"linear": linear, "mlp": mlp, "burgess": burgess, "small": small, "idvae": idvae, "infogan": infogan}
-IMAGES_ONLY = ("burgess", "small", "idvae", "infogan")
 
 
 def _stack(widths: Shape) -> list[nn.Module]:
@@ -129,3 +126,14 @@ def _image(shape: Shape) -> tuple[int, int]:
             "resize the images or use network='mlp'"
         )
     return shape[0], {32: 3, 64: 4}[shape[1]]
+
+
+def _quartered(shape: Shape) -> tuple[int, int]:
+    """Channels, and a quarter of the side."""
+    if len(shape) != 3 or shape[1] != shape[2] or shape[1] % 4:
+        raise ValueError(f"network 'infogan' takes square images with sides a multiple of 4, got shape {shape}")
+    return shape[0], shape[1] // 4
+
+
+# ValueError where the network does not take observations of this shape; those that are not here take any.
+TAKES = {"burgess": _image, "small": _image, "idvae": _image, "infogan": _quartered}
