@@ -15,7 +15,7 @@ def part_named(text: str, *, likelihood: bool = False) -> Any:
     """The function (or object) of "module:name", imported from the current folder or from where modules are installed;
     a name of ours, such as "vae" or "gaussian:0.25", as it is."""
     module, colon, path = text.partition(":")
-    if not colon or (likelihood and _is_likelihood(text)):
+    if not colon or (likelihood and _is_likelihood(module)):
         return text
     try:
         part: Any = _imported(module)

@@ -12,7 +12,7 @@ def report(
     folder: Annotated[Path, typer.Argument(help="a study's folder")],
     out: Annotated[Path | None, typer.Option(help="the page to write; default DIR/report.html")] = None,
 ) -> None:
-    """Write one self-contained page about a study. Exit status 1 when a run's files are damaged, or its function gone."""
+    """Write one self-contained page about a study. Exit status 1 when a run is damaged, or its function gone."""
     from partita.cli.own_parts import load_own_parts
     from partita.reports import write_page
     from partita.studies import Store, reload

@@ -105,13 +105,16 @@ def _methods(settings: Sequence[Setting]) -> list[dict[str, Any]]:
         options = [
             {name: short_json(value) for name, value in all_options(settings[position].run).items()} for position in own
         ]
-        said = [name for name in options[0] if any(row[name] != "null" for row in options)]
+        names = dict.fromkeys(name for row in options for name in row)  # of a function that is gone, some are not known
+        said = [name for name in names if any(row.get(name, "null") != "null" for row in options)]
         found.append(
             {
                 "name": method,
                 "equation": typeset(objective),
                 "about": [prose(paragraph) for paragraph in paragraphs],
-                "settings": [(position, {name: row[name] for name in said}) for position, row in zip(own, options)],
+                "settings": [
+                    (position, {name: row.get(name, "") for name in said}) for position, row in zip(own, options)
+                ],
                 "option_names": said,
             }
         )
