@@ -1,5 +1,6 @@
 """The scikit-learn face: fit an array, get the latents."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,12 @@ from sklearn.utils.validation import _check_feature_names_in, check_array, check
 
 from partita.estimator._building import PARTS, built_program, chosen_architecture, known_recipe, plain_settings
 from partita.estimator._files import read_fitted, write_fitted
+from partita.networks.architecture import NetworkFunction
 from partita.recipes import Candidate, Program, Recipe
-from partita.recipes._own_methods import method_name
+from partita.recipes._own_methods import Method, method_name
 from partita.trace import Dream
 from partita.training import Ensemble, History, Model
-from partita.training.callbacks import call, check_callbacks
+from partita.training.callbacks import Callback, call, check_callbacks
 from partita.training.device import choose_device
 from partita.training.labels import required_labels
 from partita.training.model import check_parameters
@@ -65,21 +67,21 @@ class Disentangler(TransformerMixin, BaseEstimator):
 
     def __init__(
         self,
-        method="pdisvae",
+        method: Method = "pdisvae",
         *,
-        latents=None,
-        groups=None,
-        options=None,
-        network="auto",
-        likelihood="auto",
-        steps=5000,
-        batch_size=128,
-        learning_rate=1e-3,
-        seed=0,
-        device="auto",
-        verbose=False,
-        validation=None,
-        callbacks=(),
+        latents: int | None = None,
+        groups: Sequence | str | None = None,
+        options: Mapping[str, Any] | None = None,
+        network: str | NetworkFunction = "auto",
+        likelihood: Any = "auto",
+        steps: int = 5000,
+        batch_size: int = 128,
+        learning_rate: float = 1e-3,
+        seed: int = 0,
+        device: Any = "auto",
+        verbose: bool = False,
+        validation: float | str | None = None,
+        callbacks: Sequence[Callback] = (),
     ):
         self.method = method
         self.latents = latents

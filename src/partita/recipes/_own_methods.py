@@ -20,8 +20,9 @@ def method_name(method: Method) -> str:
     return method if isinstance(method, str) else getattr(method, "__name__", type(method).__name__)
 
 
-def as_function(method: Method, known: Mapping[str, Callable[..., Any]]) -> Callable[..., Recipe | Program]:
-    """What is called to make the method's recipe; ValueError where this is no method. `known` are those with names."""
+def as_function(method: Method, known: Mapping[str, Callable[..., Any]]) -> Callable[..., Any]:
+    """What is called to make the method's recipe, or program; ValueError where this is no method. `known` are those
+    with names."""
     if isinstance(method, str):
         if method not in known:
             raise ValueError(f"unknown method {method!r}{nearest(method, known)}; choose from {', '.join(known)}")

@@ -11,7 +11,7 @@ from partita.training.own_parts import name_of
 Callback = Callable[[int, dict[str, float]], Any]
 
 
-def check_callbacks(callbacks: Any) -> tuple[Callback, ...]:
+def check_callbacks(callbacks: Any) -> tuple[Callable[..., Any], ...]:
     """ValueError where these are not functions."""
     if callable(callbacks):
         raise ValueError("callbacks must be several functions: write callbacks=[function]")
