@@ -1,6 +1,5 @@
 """Functions of the user's own, named on the command line or by a study: `module:function`."""
 
-import json
 import os
 import sys
 from importlib import import_module
@@ -47,14 +46,17 @@ def load_own_parts(folder: Path) -> None:
 
 
 def _modules(folder: Path) -> set[str]:
+    from partita.training.files import read_json
+
     found = set()
     for file in folder.glob("runs/*/run.json"):
         try:
-            names = list(json.loads(file.read_text("utf-8")).get("sources", {}))
-        except (OSError, ValueError, AttributeError, TypeError):  # damaged, and said so elsewhere
+            names = read_json(file).get("sources")
+        except (OSError, ValueError):  # damaged, and said so elsewhere
             continue
+        names = names if isinstance(names, dict) else {}
         found |= {name.partition(":")[0] for name in names if ":" in name and "#" not in name}
-    return found - {"__main__"}
+    return found - {"__main__", ""}
 
 
 def _comes_with(module: str, folder: Path) -> bool:
