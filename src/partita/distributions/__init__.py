@@ -1,6 +1,7 @@
 """Densities as frozen records of tensors, and partitions of their coordinates."""
 
 from partita.distributions.blocks import Groups, as_groups, is_refinement
+from partita.distributions.conditional import ConditionalNormal, LogitNormal
 from partita.distributions.equicorrelated import EquicorrelatedNormal
 from partita.distributions.full import FullNormal
 from partita.distributions.likelihoods import Bernoulli, Gaussian
@@ -12,11 +13,13 @@ from partita.distributions.priors import STANDARD_NORMAL, Prior, StandardNormal,
 __all__ = [
     "STANDARD_NORMAL",
     "Bernoulli",
+    "ConditionalNormal",
     "DiagonalNormal",
     "EquicorrelatedNormal",
     "FullNormal",
     "Gaussian",
     "Groups",
+    "LogitNormal",
     "LpNested",
     "Posterior",
     "Prior",

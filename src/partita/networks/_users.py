@@ -68,7 +68,13 @@ def takes_beside(function: Callable) -> bool:
 
 def _called(network: NetworkFunction, shape: Shape, outputs: int, inputs: int, beside: int) -> list[nn.Module]:
     extra = {"beside": beside} if takes_beside(network) else {}
-    found, name = network(shape, outputs, inputs, **extra), name_of(network)
+    name = name_of(network)
+    try:
+        found = network(shape, outputs, inputs, **extra)
+    except ValueError:
+        raise
+    except Exception as error:
+        raise ValueError(f"network {name} failed: {type(error).__name__}: {error}") from error
     if not isinstance(found, tuple | list) or len(found) != 2 or not all(isinstance(m, nn.Module) for m in found):
         raise ValueError(
             f"network {name} must return two modules, (encoder, decoder), for (shape, outputs, inputs); got {found!r}"
