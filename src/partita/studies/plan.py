@@ -152,7 +152,7 @@ def ensembles(
             continue
         program = together[0].program
         # runs that find their groups may find different ones, and go on in ensembles of their own
-        width = 1 if program.finds_groups else max(1, at_once(together[0]) // program.at_once)
+        width = 1 if program.alone else max(1, at_once(together[0]) // program.at_once)
         width = min(width, -(-len(together) // shares))
         pieces += [together[i : i + width] for i in range(0, len(together), width)]
     if waiting is None:
