@@ -15,7 +15,7 @@ from partita.recipes import RECIPES, Candidate, Program, Recipe, build
 from partita.recipes._equation import keywords
 from partita.trace import Dream
 from partita.training import Ensemble, History, Model
-from partita.training.defaults import choose_likelihood, choose_network
+from partita.training.defaults import check_likelihood, choose_likelihood, choose_network
 from partita.training.device import choose_device
 from partita.training.labels import LabelScale, required_labels
 from partita.training.observations import observations, units_in_words, why_diverged
@@ -44,10 +44,9 @@ class Disentangler(TransformerMixin, BaseEstimator):
         8: PDisVAE with groups trains eight models at once and keeps the best, since one alone rarely separates them.
         With groups="auto" or posterior="full" it is 1.
     network : "linear", "mlp", "burgess", "idvae", or "auto": convolutions for images of 32 or 64 pixels, else "mlp".
-    likelihood : "bernoulli", "gaussian" (one learned variance), "gaussian:features" (one a feature), "gaussian:0.25",
+    likelihood : a `Likelihood`, the name of one in `LIKELIHOODS` ("gaussian", "gaussian:0.25", "bernoulli", "poisson"),
         or "auto": Bernoulli for images in [0, 1], for vectors a Gaussian with the variance that so many latents cannot
-        explain, estimated from rows held out, else one learned variance. A learned variance shrinks where a large
-        network remembers the noise, and with it the weight of KL and PC.
+        explain, from rows held out, else one learned: which shrinks where a large network remembers noise.
     steps, batch_size, learning_rate : of Adam.
     seed : the run is a function of the data and this number.
     device : "auto", "cpu" or "cuda".
@@ -100,6 +99,7 @@ class Disentangler(TransformerMixin, BaseEstimator):
         x, self.x_scale_ = observations(X)
         self.label_scale_ = None
         program = self._program(x)
+        check_likelihood(program.recipe.architecture.likelihood, x, self.x_scale_)
         labels = required_labels(program.recipe, self.method, y, len(x))
         if labels is not None:
             self.label_scale_ = labels.scale

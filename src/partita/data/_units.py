@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from partita.data._spread import spread_rows
 from partita.data.dataset import Dataset
 
 ROWS_LOOKED_AT = 2000
@@ -29,7 +30,7 @@ class Units:
     @classmethod
     def of(cls, x: Any, x_scale: float = 1.0) -> "Units":
         """From rows spread evenly over the data; all 0 where nothing varies."""
-        chosen = np.unique(np.linspace(0, len(x) - 1, min(len(x), ROWS_LOOKED_AT)).astype(int))
+        chosen = spread_rows(len(x), ROWS_LOOKED_AT)
         rows = np.asarray(x[chosen], np.float64).reshape(len(chosen), -1) * x_scale
         deviations = rows.std(0)
         if not (varying := deviations > 0).any():

@@ -3,26 +3,29 @@
 from partita.distributions.blocks import Groups, as_groups, is_refinement
 from partita.distributions.equicorrelated import EquicorrelatedNormal
 from partita.distributions.full import FullNormal
-from partita.distributions.likelihoods import Bernoulli, Gaussian
+from partita.distributions.likelihoods import LIKELIHOODS, Decoded, Likelihood, as_likelihood, listed_likelihoods
 from partita.distributions.nested import LpNested
 from partita.distributions.normal import DiagonalNormal, standard_normal_log_prob_each
 from partita.distributions.posterior import Posterior
 from partita.distributions.priors import STANDARD_NORMAL, Prior, StandardNormal, parse_prior
 
 __all__ = [
+    "LIKELIHOODS",
     "STANDARD_NORMAL",
-    "Bernoulli",
+    "Decoded",
     "DiagonalNormal",
     "EquicorrelatedNormal",
     "FullNormal",
-    "Gaussian",
     "Groups",
+    "Likelihood",
     "LpNested",
     "Posterior",
     "Prior",
     "StandardNormal",
     "as_groups",
+    "as_likelihood",
     "is_refinement",
+    "listed_likelihoods",
     "parse_prior",
     "standard_normal_log_prob_each",
 ]

@@ -9,7 +9,7 @@ from partita.data import Dataset
 from partita.recipes._equation import keywords
 from partita.studies.run import Run, check_option, edition_of, method_named
 from partita.studies.source import described, labels_of
-from partita.training.defaults import choose_likelihood, choose_network
+from partita.training.defaults import check_likelihood, choose_likelihood, choose_network
 from partita.training.labels import required_labels
 
 # The settings of the papers, where a data set has them (spec 000, section 4); everything else is chosen by shape.
@@ -80,7 +80,9 @@ def plan(
             ]  # fmt: skip
     runs = _as_methods_need(runs, dataset)
     for run in {run.setting: run for run in runs}.values():
-        run.program.hold_out.rows(dataset.size)  # a bad option is reported before anything is written
+        program = run.program  # a bad option is reported before anything is written
+        program.hold_out.rows(dataset.size)
+        check_likelihood(program.recipe.architecture.likelihood, dataset.x, dataset.x_scale)
     return list({run.id: run for run in runs}.values())
 
 
