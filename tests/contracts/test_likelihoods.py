@@ -26,6 +26,9 @@ BY_SCIPY = {
     "gaussian": lambda x, o, log_variance: scipy.stats.norm.logpdf(x, o, np.exp(0.5 * log_variance)),
     "gaussian:features": lambda x, o, log_variance: scipy.stats.norm.logpdf(x, o, np.exp(0.5 * log_variance)),
     "poisson": lambda x, o: scipy.stats.poisson.logpmf(x, np.exp(o)),
+    "negative_binomial": lambda x, o, log_dispersion: scipy.stats.nbinom.logpmf(
+        x, np.exp(-log_dispersion), 1 / (1 + np.exp(o + log_dispersion))
+    ),
 }
 
 # Two numbers a feature: a mean and a log-variance that both depend on z.

@@ -180,6 +180,22 @@ def _poisson(x: Tensor, log_rate: Tensor) -> Tensor:
     return x * log_rate - log_rate.exp() - torch.lgamma(x + 1)
 
 
+def _negative_binomial(x: Tensor, log_mean: Tensor, log_dispersion: Tensor) -> Tensor:
+    """Of mean m and variance m + a m^2, a the dispersion: Gamma(x + r) / (Gamma(r) x!) (r/(r+m))^r (m/(r+m))^x with
+    r = 1/a, by the logarithms of m and r alone."""
+    odds = log_mean + log_dispersion
+    r = torch.exp(-log_dispersion).expand_as(x)
+    return _log_rising(x, r) - torch.lgamma(x + 1) - r * softplus(odds) - x * softplus(-odds)
+
+
+def _log_rising(x: Tensor, r: Tensor) -> Tensor:
+    """log Gamma(x + r) - log Gamma(r), from r = 100 on by Stirling's series, lest float32 subtract large numbers."""
+    large, small = r.clamp(min=100.0), r.clamp(max=100.0)
+    rest = [1 / (12 * n) - 1 / (360 * n**3) + 1 / (1260 * n**5) for n in (x + large, large)]
+    by_series = (large - 0.5) * torch.log1p(x / large) + x * torch.log(x + large) - x + rest[0] - rest[1]
+    return torch.where(r > 100.0, by_series, torch.lgamma(x + small) - torch.lgamma(small))
+
+
 def _whole_counts(values: np.ndarray) -> np.ndarray:
     return (values >= 0) & (values == np.round(values))
 
@@ -206,6 +222,12 @@ LIKELIHOODS: dict[str, Likelihood] = {
         ),
         Likelihood(
             "poisson", _poisson, torch.exp, _whole_counts, COUNTS, summary="counts whose variance is their mean",
+        ),
+        Likelihood(
+            "negative_binomial", _negative_binomial, lambda log_mean, log_dispersion: log_mean.exp(), _whole_counts,
+            COUNTS,
+            parameters=lambda shape: {"log_dispersion": nn.Parameter(torch.zeros(1, *shape))},
+            summary="counts that vary more than that, by one learned dispersion a feature",
         ),
     )
 }  # fmt: skip
