@@ -48,3 +48,15 @@ def test_bytes_are_no_counts_and_the_message_says_what_to_do():
     x = np.random.default_rng(0).integers(0, 9, (50, 4)).astype(np.uint8)
     with pytest.raises(ValueError, match="bytes, which are scaled .* as numbers of another type"):
         pt.Disentangler("vae", latents=2, likelihood="poisson").fit(x)
+
+
+@pytest.mark.parametrize("name", ["poisson", "negative_binomial"])
+def test_counts_that_span_decades_are_learned_as_they_are(name):
+    """From 0 to more than 1,000: an encoder shown them raw would end in no numbers, or fit the largest alone."""
+    rng = np.random.default_rng(1)
+    log_mean = rng.normal(size=(500, 2)) @ rng.normal(size=(2, 12)) + 2
+    x = rng.poisson(np.exp(log_mean)).astype(np.float32)
+    model = pt.Disentangler("vae", latents=2, likelihood=name, steps=300, network="mlp", device="cpu").fit(x)
+    decoded = np.log(model.inverse_transform(model.transform(x)))
+    assert x.max() > 1000
+    assert np.corrcoef(decoded.ravel(), log_mean.ravel())[0, 1] > 0.9

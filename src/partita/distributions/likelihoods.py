@@ -22,6 +22,10 @@ def _none(shape: tuple[int, ...]) -> dict[str, Tensor]:
     return {}
 
 
+def _itself(x: Tensor) -> Tensor:
+    return x
+
+
 @dataclass(frozen=True)
 class Likelihood:
     """A family of densities p(x|z) whose features are independent, given z.
@@ -43,6 +47,8 @@ class Likelihood:
     parameters : function
         Shape of an observation -> tensors by name that do not depend on z, and broadcast against x. An `nn.Parameter`
         is learned, another tensor stays as it is. They belong to the decoder: "decoder.log_variance".
+    shown : function
+        Observations -> what networks that read them are shown: counts, whose sizes span decades, as log(1 + x).
     summary : str
         A few words for lists of likelihoods.
     unasked : function
@@ -74,6 +80,7 @@ class Likelihood:
     takes: str = "numbers"
     outputs: int = 1
     parameters: Callable[[tuple[int, ...]], Mapping[str, Tensor]] = _none
+    shown: Callable[[Tensor], Tensor] = _itself
     summary: str = ""
     unasked: Callable[[np.ndarray], str] = lambda values: ""
     variant: "Callable[[str], Likelihood | None] | None" = None
@@ -221,11 +228,12 @@ LIKELIHOODS: dict[str, Likelihood] = {
             lambda shape: nn.Parameter(torch.zeros(1, *shape)),
         ),
         Likelihood(
-            "poisson", _poisson, torch.exp, _whole_counts, COUNTS, summary="counts whose variance is their mean",
+            "poisson", _poisson, torch.exp, _whole_counts, COUNTS, shown=torch.log1p,
+            summary="counts whose variance is their mean",
         ),
         Likelihood(
             "negative_binomial", _negative_binomial, lambda log_mean, log_dispersion: log_mean.exp(), _whole_counts,
-            COUNTS,
+            COUNTS, shown=torch.log1p,
             parameters=lambda shape: {"log_dispersion": nn.Parameter(torch.zeros(1, *shape))},
             summary="counts that vary more than that, by one learned dispersion a feature",
         ),

@@ -15,9 +15,10 @@ class Trunk(nn.Module):
     def __init__(self, architecture: Architecture):
         super().__init__()
         self.body = architecture.bodies()[0][:-1]
+        self.shown = as_likelihood(architecture.likelihood).shown
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.body(x)
+        return self.body(self.shown(x))
 
 
 class Critic(nn.Module):

@@ -91,10 +91,11 @@ class Encoder(nn.Module):
         super().__init__()
         self.body, _ = architecture.bodies(beside=architecture.labels if sees_labels else 0)
         self.as_posterior = architecture.as_posterior
+        self.shown = as_likelihood(architecture.likelihood).shown
         self.precision = architecture.precision
 
     def forward(self, x: Tensor, u: Tensor | None = None) -> Posterior:
-        return self.as_posterior(computed(self.precision, read, self.body, x, u))
+        return self.as_posterior(computed(self.precision, read, self.body, self.shown(x), u))
 
 
 class Decoder(nn.Module):
