@@ -9,12 +9,15 @@ from partita.measures.correlation import (
     null_correlation,
 )
 from partita.measures.gaussian import gaussian_tc
+from partita.measures.quantities import QUANTITIES, Quantity, quantity
 from partita.measures.weights import WEIGHTS, log_weights
 
 __all__ = [
+    "QUANTITIES",
     "WEIGHTS",
     "Correlation",
     "NullCorrelation",
+    "Quantity",
     "UninformativeEstimate",
     "aggregate",
     "correlation",
@@ -22,4 +25,5 @@ __all__ = [
     "gaussian_tc",
     "log_weights",
     "null_correlation",
+    "quantity",
 ]

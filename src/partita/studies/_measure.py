@@ -22,7 +22,7 @@ Told = Callable[[int, int], None]
 class Measured:
     """The scores of every run that could be measured, and in words, by run, why others could not."""
 
-    scores: list[dict[str, Any]] = field(default_factory=list)
+    scores: list[Any] = field(default_factory=list)
     trouble: dict[str, str] = field(default_factory=dict)
     survey: Survey = field(default_factory=Survey)
 

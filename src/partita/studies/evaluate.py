@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -20,6 +20,7 @@ from partita.studies._population import Population
 from partita.studies._rows import some_rows
 from partita.studies._scoring import agreement, scored, scored_as
 from partita.studies.run import Run
+from partita.studies.scores import Scores
 from partita.studies.source import labels_of
 from partita.studies.store import Store
 from partita.training import Model
@@ -35,7 +36,7 @@ NULL_DRAWS = 5
 
 def evaluate_run(
     store: Store, run: Run, dataset: Dataset, metrics: str | Sequence[str] = "mig", device: torch.device | None = None
-) -> dict[str, Any]:
+) -> Scores:
     """Reconstruction, ELBO, PC and TC with null; where the truth is known alignment and metrics. Kept in the store.
 
     `metrics` that the data do not allow are left out; "all" adds what the latent space turned into (`structure`).
@@ -66,7 +67,7 @@ def evaluate_run(
         # a bound on log p(x|u): more is known, so it may lie far above the ELBO
         scores["with_u"] = {**told, "conditional_elbo": float(-(recon + kl).mean())}
     store.save_scores(run, scores)
-    return scores
+    return cast(Scores, scores)
 
 
 def evaluate_agreement(
