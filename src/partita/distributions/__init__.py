@@ -7,10 +7,11 @@ from partita.distributions.likelihoods import LIKELIHOODS, Decoded, Likelihood, 
 from partita.distributions.nested import LpNested
 from partita.distributions.normal import DiagonalNormal, standard_normal_log_prob_each
 from partita.distributions.posterior import Posterior
-from partita.distributions.priors import STANDARD_NORMAL, Prior, StandardNormal, parse_prior
+from partita.distributions.priors import PRIORS, STANDARD_NORMAL, Prior, StandardNormal, parse_prior
 
 __all__ = [
     "LIKELIHOODS",
+    "PRIORS",
     "STANDARD_NORMAL",
     "Decoded",
     "DiagonalNormal",
