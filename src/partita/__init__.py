@@ -3,11 +3,14 @@
 import random
 from importlib import import_module
 
+from partita._moved import keep_old_names
+
 # scikit-learn imports rich at some first use, and rich draws from Python's generator as it is imported. That happens
 # here, and is put back, lest a call of ours move the caller's generator.
 _before = random.getstate()
 import_module("rich.style")
 random.setstate(_before)
+keep_old_names()
 
 # Where each public name lives. They are imported when first used: `partita --help` needs none of them.
 _HOMES = {
