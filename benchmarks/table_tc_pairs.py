@@ -16,9 +16,9 @@ import numpy as np
 import torch
 
 from partita.data import Dataset, load
+from partita.data._some_rows import some_rows
 from partita.metrics import gaussian_tc, mig
 from partita.studies import Run, Store, plan, train
-from partita.studies._rows import some_rows
 from partita.training import Interrupted
 from partita.training.device import choose_device
 from written import about, in_one_line, keep, markdown, mean_and_range

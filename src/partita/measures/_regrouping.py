@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from partita.distributions import Groups
-from partita.kernels.mixture import log_mixture
+from partita.kernels import log_mixture
 
 MOST_ENUMERATED = 2000
 STARTS = 20

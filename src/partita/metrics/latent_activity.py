@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from partita.measures.gaussian import kl_of_latents
 from partita.metrics._independence import against_null
 from partita.metrics._inputs import check_protocol
 from partita.metrics._posteriors import posteriors
@@ -42,7 +43,7 @@ def latent_activity(
 
 def _activity(mean: np.ndarray, log_variance: np.ndarray, threshold: float) -> tuple[float, Parts]:
     variance = np.exp(log_variance)
-    kl = 0.5 * (mean**2 + variance - 1 - log_variance).mean(0)
+    kl = kl_of_latents(mean, log_variance)
     spread_of_mean = mean.var(0)
     active = spread_of_mean > threshold
     parts = {"kl": kl, "mean_variance": spread_of_mean, "posterior_variance": variance.mean(0), "active": active}

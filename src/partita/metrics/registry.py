@@ -170,7 +170,7 @@ def evaluate(
         reasons = inapplicable(codes, classes, log_variance, groups, draw)
         chosen = [name for name in METRICS if name not in reasons]
     else:
-        chosen = _named(metrics)
+        chosen = named(metrics)
     scores = {}
     for name in chosen:
         as_classes = METRICS[name].real == "binned"
@@ -187,8 +187,16 @@ def in_classes(factors: np.ndarray) -> np.ndarray:
     return np.where(real, equal_width(factors, 20), factors) if real.any() else factors
 
 
-def _named(metrics: str | Sequence[str]) -> list[str]:
-    names = [name.strip() for name in metrics.split(",")] if isinstance(metrics, str) else list(metrics)
+def split_names(names: str | Sequence[str]) -> list[str]:
+    """A list of names, from that or from "mig, sap"."""
+    return [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
+
+
+def named(metrics: str | Sequence[str]) -> list[str]:
+    """Metrics by name: "all", "mig,sap" or a sequence; ValueError where one is unknown."""
+    if metrics == "all":
+        return list(METRICS)
+    names = split_names(metrics)
     unknown = [name for name in names if name not in METRICS]
     if unknown:
         raise ValueError(f"unknown metric {', '.join(map(repr, unknown))}: choose from {', '.join(METRICS)}")

@@ -12,14 +12,13 @@ from collections.abc import Callable, Sequence
 
 import torch
 
+from partita.data._some_rows import ROWS_LOOKED_AT
 from partita.distributions import Groups
 from partita.measures._ica import independent_coordinates
 from partita.measures._regrouping import regroup, regroup_codes
 from partita.recipes.judges import lowest_loss
 from partita.recipes.program import Candidate, LatentMap, Passage, Phase, Program, Replica
 from partita.recipes.recipe import Recipe
-
-ROWS_LOOKED_AT = 2000
 
 
 def restarted(program: Program, alone: Callable[[], Recipe] | None, restarts: int) -> Program:

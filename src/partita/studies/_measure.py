@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from partita.data import Dataset
+from partita.metrics.registry import split_names
 from partita.studies._scoring import asked_for, is_current
 from partita.studies._verify import Survey, survey
 from partita.studies.evaluate import evaluate_agreement, evaluate_run
@@ -51,7 +52,7 @@ def measure(
             found.scores.append({"setting": run.setting, "seed": run.seed, **scores})
         except (ValueError, OSError) as error:
             found.trouble[run.id] = str(error)
-    if metrics == "all" or "udr" in metrics.split(","):
+    if metrics == "all" or "udr" in split_names(metrics):
         _agree(store, found, data, device)
     return found
 

@@ -9,15 +9,16 @@ import torch
 from torch import Tensor
 
 from partita.data import Dataset
-from partita.distributions import Groups, as_groups
+from partita.data._some_rows import some_rows
+from partita.distributions import DiagonalNormal, Groups, as_groups
 from partita.distributions.normal import NARROWEST, WIDEST
 from partita.measures._regrouping import KERNEL_WIDTH, regroup
 from partita.measures.aggregate import decompose
 from partita.measures.correlation import correlation, gaussian_tc, null_correlation
 from partita.measures.gaussian import DEAD_VARIANCE
+from partita.measures.mixture import one_draw
 from partita.metrics.registry import in_classes
 from partita.studies._population import Population
-from partita.studies._rows import some_rows
 from partita.studies._scoring import agreement, scored, scored_as
 from partita.studies.run import Run
 from partita.studies.scores import Scores
@@ -125,9 +126,9 @@ def _codes(model: Model, dataset: Dataset, rows: np.ndarray, u: np.ndarray | Non
 
 def _one_draw(model: Model, x: np.ndarray, mean: np.ndarray, log_variance: np.ndarray) -> np.ndarray:
     """One draw of z from the posterior of each row."""
-    noise = np.random.default_rng(0).standard_normal(mean.shape)
     if model.recipe.architecture.posterior == "diagonal":
-        return mean + np.exp(0.5 * log_variance) * noise
+        return one_draw(mean, log_variance, 0)
+    noise = np.random.default_rng(0).standard_normal(mean.shape)
     parts = [slice(start, start + ROWS_A_PASS) for start in range(0, len(x), ROWS_A_PASS)]
     with torch.no_grad():
         q = (model.encode(x[part]) for part in parts)
@@ -240,7 +241,7 @@ def _sampled(mean: np.ndarray, log_variance: np.ndarray, device: torch.device | 
     rows = some_rows(len(mean), ROWS_CORRELATED)
     means, log_variances = (torch.as_tensor(part[rows], dtype=torch.float64) for part in (mean, log_variance))
     noise = torch.as_tensor(np.random.default_rng(0).standard_normal(means.shape))
-    z = means + torch.exp(0.5 * log_variances) * noise
+    z = DiagonalNormal(means, log_variances).sample(noise)
     return z.to(device), means.to(device), log_variances.to(device)
 
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from partita.data._spread import spread_rows
+from partita.data._some_rows import ROWS_LOOKED_AT, spread_rows
 from partita.distributions import LIKELIHOODS, Likelihood, as_likelihood
 from partita.networks.bodies import IMAGES_ONLY, burgess
 
-ROWS_LOOKED_AT, NUMBERS_LOOKED_AT = 2000, 1 << 22
+NUMBERS_LOOKED_AT = 1 << 22
 FEWEST_ROWS = 50  # in each half
 # Widths of kernels, in standard deviations of a coordinate times the root of their number.
 KERNEL_WIDTHS = (4.0, 2.0, 1.0, 0.7)

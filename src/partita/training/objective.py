@@ -7,6 +7,7 @@ from typing import Any
 from torch import Tensor, nn
 from torch.func import functional_call
 
+from partita.networks._building import own_parameters
 from partita.recipes import Ramp, Recipe
 from partita.recipes.recipe import value_at
 from partita.trace import Batch, Networks
@@ -78,7 +79,7 @@ def taken_on(networks: Networks, x: Tensor, ranks: Ranks) -> tuple[Networks, Any
 
 
 def bound(modules: Mapping[str, nn.Module], parameters: Mapping[str, Tensor]) -> "dict[str, Bound]":
-    return {name: Bound(module, _of(name, parameters)) for name, module in modules.items()}
+    return {name: Bound(module, own_parameters(name, parameters)) for name, module in modules.items()}
 
 
 @dataclass(frozen=True, eq=False)  # compared by identity: the compiler hashes what it calls
@@ -90,7 +91,3 @@ class Bound:
 
     def __call__(self, *inputs: Tensor):
         return functional_call(self.module, dict(self.parameters), inputs)
-
-
-def _of(name: str, parameters: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    return {key.removeprefix(f"{name}."): value for key, value in parameters.items() if key.startswith(f"{name}.")}
