@@ -52,7 +52,7 @@ def test_labels_at_the_edge_have_finite_densities():
 
 @pytest.mark.parametrize("rho", [0.0, 0.9])
 def test_kl_to_a_conditional_prior(rho):
-    """The closed form of glossary X17 beside torch's own KL between Gaussians."""
+    """The closed form of X17 (docs/glossary.md) beside torch's own KL between Gaussians."""
     mean, log_variance, m, s = torch.randn(4, 6, 3, dtype=torch.float64).unbind(0)
     q = EquicorrelatedNormal(mean, log_variance, rho)
     found = ConditionalNormal(DiagonalNormal(m, s)).kl(q, mean)

@@ -80,7 +80,7 @@ class Factorised:
 @dataclass(frozen=True)
 class Logistic:
     """p(z) = pi / (4 sqrt 3) sech^2(pi z / (2 sqrt 3)), the "logcosh" prior: scale sqrt(3) / pi, excess kurtosis 1.2
-    (spec 000, section 2.3)."""
+    (docs/glossary.md, Priors)."""
 
     def log_prob(self, z: Tensor) -> Tensor:
         y = z.abs() * (math.pi / (2 * math.sqrt(3)))

@@ -1,4 +1,4 @@
-"""The networks of a game between a generator and a critic, with a reader of the codes (InfoGAN; spec 003, 4.2)."""
+"""The networks of a game between a generator and a critic, with a reader of the codes (InfoGAN; docs/glossary.md)."""
 
 import torch
 from torch import Tensor, nn

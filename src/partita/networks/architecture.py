@@ -85,7 +85,7 @@ class Factory:
 
 class Encoder(nn.Module):
     """x -> q(z|x), or (x, u) -> q(z|x,u) when it sees labels: a Gaussian of the architecture's family. The
-    log-variance starts near 0, which converges faster than a narrow start (spec 000, section 8)."""
+    log-variance starts near 0, which converges faster than a narrow start."""
 
     def __init__(self, architecture: Architecture, sees_labels: bool = False):
         super().__init__()

@@ -58,7 +58,7 @@ def small(shape: Shape, width_out: int, width_in: int, *, beside: int = 0) -> tu
 
 
 def idvae(shape: Shape, width_out: int, width_in: int, *, beside: int = 0) -> tuple[nn.Sequential, nn.Sequential]:
-    """The architecture of the IDVAE paper (spec 004, section 4), after Locatello et al. 2019: 32-32-64-64 channels."""
+    """The architecture of the IDVAE paper (docs/glossary.md), after Locatello et al. 2019: 32-32-64-64 channels."""
     channels, depth = _image(shape)
     inner = [32, 32, 64, 64][-depth:]
     down = _convolutions((channels, *inner))
@@ -69,7 +69,7 @@ def idvae(shape: Shape, width_out: int, width_in: int, *, beside: int = 0) -> tu
 
 
 def infogan(shape: Shape, width_out: int, width_in: int, *, beside: int = 0) -> tuple[nn.Sequential, nn.Sequential]:
-    """InfoGAN on MNIST (spec 003, section 4.2): two convolutions, then 1024; batch normalisation, leaky ReLU 0.1.
+    """InfoGAN on MNIST (docs/glossary.md): two convolutions, then 1024; batch normalisation, leaky ReLU 0.1.
     What a normalisation would take off again has no bias."""
     if len(shape) != 3 or shape[1] != shape[2] or shape[1] % 4:
         raise ValueError(f"network 'infogan' takes square images with sides a multiple of 4, got shape {shape}")

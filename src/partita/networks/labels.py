@@ -1,4 +1,4 @@
-"""The networks of models with labels u (spec 004, section 4)."""
+"""The networks of models with labels u (docs/glossary.md, Labels)."""
 
 from itertools import pairwise
 

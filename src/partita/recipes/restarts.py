@@ -1,10 +1,11 @@
 """Several trainings of one run, of which the best is kept; where there are groups, each finds them first.
 
-With groups fixed from the start the PC objective has local optima that few runs leave. The cure uses no labels (spec
-000, section 8): first every latent is a group of its own, then the latents are put together by the smallest PC of the
-aggregated posterior, and training goes on with the groups. Before they are put together, every second restart exchanges
-its latents for those combinations of them that linear ICA finds independent: gradients turn latents slowly, and half
-the steps may not be enough. (Latents that are correlated given x stay as they are: such a posterior cannot be turned.)
+With groups fixed from the start the PC objective has local optima that few runs leave. The cure uses no labels
+(docs/glossary.md): first every latent is a group of its own, then the latents are put together by the smallest PC of
+the aggregated posterior, and training goes on with the groups. Before they are put together, every second restart
+exchanges its latents for those combinations of them that linear ICA finds independent: gradients turn latents slowly,
+and half the steps may not be enough. (Latents that are correlated given x stay as they are: such a posterior cannot be
+turned.)
 """
 
 import logging

@@ -204,7 +204,7 @@ def _correlation(
     """Exact values for the aggregated posterior of at most ROWS_CORRELATED points, with the permutation null.
 
     `fixed_width` is the PC of the standardised means under one kernel width: PC itself falls when posteriors widen, so
-    methods whose posteriors differ in width are compared by this (glossary, section 5).
+    methods whose posteriors differ in width are compared by this (docs/glossary.md).
     """
     standardised = (mean - mean.mean(0)) / np.maximum(mean.std(0), 1e-12)
     z, means, log_variances = _sampled(mean, log_variance, device)

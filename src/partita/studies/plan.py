@@ -12,7 +12,7 @@ from partita.studies.source import described, labels_of
 from partita.training.defaults import check_likelihood, choose_likelihood, choose_network
 from partita.training.labels import required_labels
 
-# The settings of the papers, where a data set has them (spec 000, section 4); everything else is chosen by shape.
+# The settings of the papers, where a data set has them (docs/glossary.md); everything else is chosen by shape.
 PAPER_SETTINGS: dict[str, dict[str, Any]] = {
     "groups": {"latents": 6, "groups": (2, 2, 2), "network": "linear", "likelihood": "gaussian:0.25"},
     "independent": {"latents": 6, "groups": (2, 2, 2), "network": "linear", "likelihood": "gaussian:0.25"},
