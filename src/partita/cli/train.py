@@ -4,8 +4,20 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+import typer.core
 
 from partita.cli.values import complain
+
+
+class WithNames(typer.core.TyperCommand):
+    """Help that names the likelihoods there are: they are loaded, and torch with them, only when it is asked for."""
+
+    def format_help(self, ctx, formatter) -> None:
+        from partita.distributions import listed_likelihoods
+
+        for each in self.params:
+            each.help = (getattr(each, "help", None) or "").replace("LIKELIHOODS", listed_likelihoods())
+        super().format_help(ctx, formatter)
 
 
 def train(
@@ -22,9 +34,7 @@ def train(
     network: Annotated[
         str, typer.Option(help="auto, linear, mlp, burgess, idvae, infogan, or module:function")
     ] = "auto",
-    likelihood: Annotated[
-        str, typer.Option(help="auto, bernoulli, gaussian, gaussian:features, gaussian:0.25, or module:object")
-    ] = "auto",
+    likelihood: Annotated[str, typer.Option(help="auto, LIKELIHOODS, or module:object")] = "auto",
     precision: Annotated[
         str, typer.Option(help="of the networks' layers: float32, or bf16 (quick on GPUs)")
     ] = "float32",

@@ -18,6 +18,7 @@ from partita.recipes._own_methods import Method, method_name
 from partita.trace import Dream
 from partita.training import Ensemble, History, Model
 from partita.training.callbacks import Callback, call, check_callbacks
+from partita.training.defaults import check_likelihood
 from partita.training.device import choose_device
 from partita.training.labels import required_labels
 from partita.training.model import check_parameters
@@ -46,10 +47,9 @@ class Disentangler(TransformerMixin, BaseEstimator):
         With groups="auto" or posterior="full" it is 1.
     network : "linear", "mlp", "burgess", "idvae", or "auto": convolutions for images of 32 or 64 pixels, else "mlp". Or
         a function `(shape, outputs, inputs) -> (encoder, decoder)` of plain modules.
-    likelihood : "bernoulli", "gaussian" (one learned variance), "gaussian:features" (one a feature), "gaussian:0.25",
+    likelihood : a `Likelihood`, the name of one in `LIKELIHOODS` ("gaussian", "gaussian:0.25", "bernoulli", "poisson"),
         or "auto": Bernoulli for images in [0, 1], for vectors a Gaussian with the variance that so many latents cannot
-        explain, estimated from rows held out, else one learned variance. A learned variance shrinks where a large
-        network remembers the noise, and with it the weight of KL and PC. Or a `Likelihood` of your own.
+        explain, from rows held out, else one learned: which shrinks where a large network remembers noise.
     steps, batch_size, learning_rate : of Adam.
     seed : the run is a function of the data and this number.
     device : "auto", "cpu" or "cuda".
@@ -107,6 +107,7 @@ class Disentangler(TransformerMixin, BaseEstimator):
         check_callbacks(self.callbacks)
         self.network_, self.likelihood_ = chosen_architecture(self._settings(), x, self.x_scale_)
         program = self._program()
+        check_likelihood(program.recipe.architecture.likelihood, x, self.x_scale_)
         labels = required_labels(program.recipe, method_name(self.method), y, len(x))
         if labels is not None:
             self.label_scale_ = labels.scale

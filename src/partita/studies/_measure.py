@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from partita.data import Dataset
+from partita.metrics.registry import split_names
 from partita.studies._scoring import asked_for, is_current
 from partita.studies._verify import Survey, survey
 from partita.studies.evaluate import evaluate_agreement, evaluate_run
@@ -22,7 +23,7 @@ Told = Callable[[int, int], None]
 class Measured:
     """The scores of every run that could be measured, and in words, by run, why others could not."""
 
-    scores: list[dict[str, Any]] = field(default_factory=list)
+    scores: list[Any] = field(default_factory=list)
     trouble: dict[str, str] = field(default_factory=dict)
     survey: Survey = field(default_factory=Survey)
 
@@ -53,7 +54,7 @@ def measure(
             found.trouble[run.id] = str(error)
     for each in found.survey.lacking:
         found.trouble.setdefault(each.owner, each.words)
-    if metrics == "all" or "udr" in metrics.split(","):
+    if metrics == "all" or "udr" in split_names(metrics):
         _agree(store, found, data, device)
     return found
 

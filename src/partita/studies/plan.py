@@ -12,13 +12,13 @@ from partita.recipes._equation import keywords, usual_latents
 from partita.recipes._own_methods import Method, method_name
 from partita.studies.run import Run, check_option, edition_of, method_named
 from partita.studies.source import described, labels_of
-from partita.training.defaults import choose_likelihood, choose_network
+from partita.training.defaults import check_likelihood, choose_likelihood, choose_network
 from partita.training.labels import required_labels
 from partita.training.own_parts import given
 
 HIDDEN = (256, 256)
 
-# The settings of the papers, where a data set has them (spec 000, section 4); everything else is chosen by shape.
+# The settings of the papers, where a data set has them (docs/glossary.md); everything else is chosen by shape.
 PAPER_SETTINGS: dict[str, dict[str, Any]] = {
     "groups": {"latents": 6, "groups": (2, 2, 2), "network": "linear", "likelihood": "gaussian:0.25"},
     "independent": {"latents": 6, "groups": (2, 2, 2), "network": "linear", "likelihood": "gaussian:0.25"},
@@ -73,7 +73,9 @@ def plan(
             ]  # fmt: skip
     runs = _as_methods_need(runs, dataset)
     for run in {run.setting: run for run in runs}.values():
-        run.program.hold_out.rows(dataset.size)  # a bad option is reported before anything is written
+        program = run.program  # a bad option is reported before anything is written
+        program.hold_out.rows(dataset.size)
+        check_likelihood(program.recipe.architecture.likelihood, dataset.x, dataset.x_scale)
     return list({run.id: run for run in runs}.values())
 
 
