@@ -16,7 +16,8 @@ class WithNames(typer.core.TyperCommand):
         from partita.distributions import listed_likelihoods
 
         for each in self.params:
-            each.help = (getattr(each, "help", None) or "").replace("LIKELIHOODS", listed_likelihoods())
+            if isinstance(each, typer.core.TyperOption) and each.name == "likelihood":
+                each.help = f"auto, {listed_likelihoods()}, or module:object"
         super().format_help(ctx, formatter)
 
 
@@ -34,7 +35,7 @@ def train(
     network: Annotated[
         str, typer.Option(help="auto, linear, mlp, burgess, idvae, infogan, or module:function")
     ] = "auto",
-    likelihood: Annotated[str, typer.Option(help="auto, LIKELIHOODS, or module:object")] = "auto",
+    likelihood: Annotated[str, typer.Option(help="auto, a name, or module:object")] = "auto",
     precision: Annotated[
         str, typer.Option(help="of the networks' layers: float32, or bf16 (quick on GPUs)")
     ] = "float32",

@@ -121,13 +121,20 @@ def as_likelihood(likelihood: str | Likelihood) -> Likelihood:
     """The family of this name, such as "poisson" or "gaussian:0.25"; a `Likelihood` is returned as it is."""
     if isinstance(likelihood, Likelihood):
         return likelihood
-    if likelihood in LIKELIHOODS:
+    if isinstance(likelihood, str) and likelihood in LIKELIHOODS:
         return LIKELIHOODS[likelihood]
     family, _, detail = str(likelihood).partition(":")
     variant = LIKELIHOODS[family].variant if family in LIKELIHOODS else None
     if variant is None or (found := variant(detail)) is None:
-        raise ValueError(f"unknown likelihood {likelihood!r}: give {listed_likelihoods()}")
+        raise ValueError(f"unknown likelihood {likelihood!r}: give {listed_likelihoods()}, or a Likelihood of your own")
     return found
+
+
+def known_as(likelihood: str | Likelihood) -> str | Likelihood:
+    """The name of a family of ours, which files know it by; any other as it is."""
+    if isinstance(likelihood, Likelihood) and LIKELIHOODS.get(likelihood.name) == likelihood:
+        return likelihood.name
+    return likelihood
 
 
 def listed_likelihoods() -> str:
