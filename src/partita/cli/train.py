@@ -16,7 +16,8 @@ class WithNames(typer.core.TyperCommand):
         from partita.distributions import listed_likelihoods
 
         for each in self.params:
-            each.help = (getattr(each, "help", None) or "").replace("LIKELIHOODS", listed_likelihoods())
+            if isinstance(each, typer.core.TyperOption) and each.name == "likelihood":
+                each.help = f"auto, or {listed_likelihoods()}"
         super().format_help(ctx, formatter)
 
 
@@ -30,7 +31,7 @@ def train(
     labels: Annotated[str | None, typer.Option(help="factors to learn from, such as shape,scale; default all")] = None,
     labelled: Annotated[str | None, typer.Option(help="how many rows show their labels: 0.1 of them, or 500")] = None,
     network: Annotated[str, typer.Option(help="auto, linear, mlp, burgess, idvae, infogan")] = "auto",
-    likelihood: Annotated[str, typer.Option(help="auto, or LIKELIHOODS")] = "auto",
+    likelihood: Annotated[str, typer.Option(help="auto, or a name")] = "auto",
     precision: Annotated[
         str, typer.Option(help="of the networks' layers: float32, or bf16 (quick on GPUs)")
     ] = "float32",
