@@ -1,5 +1,7 @@
 """One forward pass, recorded."""
 
+__all__ = ["Batch", "Carry", "Dream", "Knobs", "Networks", "Trace", "Wake", "WakeWithLabels", "wake"]
+
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any

@@ -116,6 +116,12 @@ CALLS = {
     "reports.write_contact_sheet": lambda folder: r.write_contact_sheet(SHOWN, folder / "sheet.png"),
     "reports.seed_strip": lambda _: r.seed_strip([("a", [0.1, 0.2], None)], "loss"),
     "recipes.build": lambda _: pt.recipes.build("vae", shape=(3,)).replicas,
+    "recipes.nonnegative": lambda _: pt.recipes.nonnegative(beta=1.0),
+    "recipes.positive": lambda _: pt.recipes.positive(beta=1.0),
+    "recipes.whole": lambda _: pt.recipes.whole(least=1, restarts=1),
+    "recipes.one_player": lambda _: pt.recipes.one_player(
+        (pt.measures.reconstruction, pt.measures.kl), {"recon": 1, "kl": 1}, groups=((0,),), latents=1, shape=(3,)
+    ).noise,
     "recipes.with_disintegration": lambda _: pt.recipes.with_disintegration(RECIPES["vae"](shape=(3,)), 1.0).labels,
 }  # fmt: skip
 RNG_OF_ELBO = np.random.default_rng(1)

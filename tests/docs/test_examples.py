@@ -5,9 +5,12 @@ import json
 import re
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
+
+import partita as pt
 
 REPOSITORY = Path(__file__).parents[2]
 EXAMPLES = REPOSITORY / "docs/examples"
@@ -43,6 +46,30 @@ def test_the_code_of_the_page_runs_as_shown(monkeypatch, capsys):
     assert "(25, 25) (977,)" in said
     assert "True" in said
     assert said.count("(") >= 8  # a line a group at the end
+
+
+def test_a_residual_network_from_a_script(capsys):
+    namespace: dict = {}
+    for block in blocks(EXAMPLES / "own_network.md"):
+        exec(block.replace("steps=1000", "steps=20").replace("size=2000", "size=300"), namespace)
+    assert capsys.readouterr().out == "(300, 6) (300, 20)\n"
+
+
+def test_the_page_of_ones_own_parts_runs_as_shown(capsys, monkeypatch):
+    """As a user's module that imports nothing but partita and what is not partita."""
+    page = blocks(REPOSITORY / "docs/own_parts.md")
+    assert not re.findall(r"partita\.\w", "".join(page))
+    module = ModuleType("own_parts_page")
+    monkeypatch.setitem(sys.modules, "own_parts_page", module)
+    for block in page:
+        if "Likelihood(" in block and not hasattr(pt.distributions, "Likelihood"):
+            continue
+        exec(re.sub(r"= 300\b", "= 10", block.replace("steps=1000", "steps=20")), vars(module))
+    said = capsys.readouterr().out.splitlines()
+    assert said[0] == "(500, 4) ['kl', 'loss', 'recon', 'skewness', 'step']"
+    assert said[1:3] == ["(500, 2)", "4 [True, True, True, True]"]
+    assert said[3] == "(500, 20)"
+    assert said[-2:] == ["True True", "(500, 4)"]
 
 
 def synthetic(cortex):

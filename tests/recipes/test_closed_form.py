@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from sklearn.decomposition import PCA
+from torch import nn
 
 from partita.data import load
 from partita.measures._ica import independent_coordinates, unmixing
@@ -89,6 +90,35 @@ def test_autoencoder_codes_are_untangled_without_touching_reconstructions(source
     tangled, untangled = (abs(np.corrcoef(m.posterior(x)[0].T, truth.T)[:3, 3:]).max(0).min() for m in (before, model))
     assert untangled > 0.9
     assert untangled > tangled + 0.1
+
+
+def skipping(shape, outputs, inputs):
+    class Skipping(nn.Module):
+        def __init__(self, inputs, outputs):
+            super().__init__()
+            self.first, self.last = nn.Linear(inputs, 9), nn.Linear(9 + inputs, outputs)
+
+        def forward(self, h):
+            return self.last(torch.cat([self.first(h).relu(), h], -1))
+
+    return Skipping(shape[0], outputs), Skipping(inputs, shape[0])
+
+
+def test_codes_of_a_users_network_are_untangled_too(sources):
+    x, _ = sources
+    ensemble, model = solved("ae_ica", x, 3, steps=30, network=skipping)
+    before = Model(
+        ensemble.recipe, {name: p.detach()[0] for name, p in ensemble.parameters.items()}, dtype=torch.float64
+    )
+    np.testing.assert_allclose(model.reconstruct(x), before.reconstruct(x), atol=1e-4)
+    np.testing.assert_allclose(np.cov(model.posterior(x)[0].T), np.eye(3), atol=1e-4)
+
+
+def test_a_layer_that_reads_codes_may_have_no_bias():
+    """InfoGAN's networks, whose normalisations would take it off."""
+    x = np.random.default_rng(0).random((60, 1, 8, 8), dtype=np.float32)
+    _, model = solved("ae_ica", x, 2, steps=3, network="infogan")
+    assert np.isfinite(model.reconstruct(x)).all()
 
 
 def test_a_dead_code_does_not_hurt():

@@ -46,6 +46,7 @@ def evaluate(
 
 
 def _measure_study(folder: Path, metrics: str, as_json: bool, device: str, again: bool) -> None:
+    from partita.cli.own_parts import load_own_parts
     from partita.studies import Store
     from partita.studies._measure import measure
     from partita.studies._tables import summary_lines
@@ -56,6 +57,7 @@ def _measure_study(folder: Path, metrics: str, as_json: bool, device: str, again
     def told(number: int, runs: int) -> None:
         print(f"\rmeasuring run {number} of {runs} ", end="\n" if number == runs else "", file=sys.stderr, flush=True)
 
+    load_own_parts(folder)
     found = measure(Store(folder), metrics, choose_device(device), again=again, told=told if seen else None)
     if as_json:
         print(json.dumps({"folder": str(folder), "runs": found.scores}, indent=1, allow_nan=False))

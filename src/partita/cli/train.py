@@ -23,15 +23,19 @@ class WithNames(typer.core.TyperCommand):
 
 def train(
     context: typer.Context,
-    method: Annotated[str, typer.Argument(help="a method of `partita methods`, or several: vae,pdisvae")],
+    method: Annotated[
+        str, typer.Argument(help="a method of `partita methods`, several (vae,pdisvae), or module:function")
+    ],
     data: Annotated[str, typer.Option(help="a name of `partita data`, NAME:option=value, or a path")],
     samples: Annotated[str | None, typer.Option(help="of a movie: pixels (a time course each) or frames")] = None,
     latents: Annotated[int | None, typer.Option(help="number of latents")] = None,
     groups: Annotated[str | None, typer.Option(help="sizes 2,2,2, indices '[[0,3],[1],[2,4,5]]', or auto")] = None,
     labels: Annotated[str | None, typer.Option(help="factors to learn from, such as shape,scale; default all")] = None,
     labelled: Annotated[str | None, typer.Option(help="how many rows show their labels: 0.1 of them, or 500")] = None,
-    network: Annotated[str, typer.Option(help="auto, linear, mlp, burgess, idvae, infogan")] = "auto",
-    likelihood: Annotated[str, typer.Option(help="auto, or a name")] = "auto",
+    network: Annotated[
+        str, typer.Option(help="auto, linear, mlp, burgess, idvae, infogan, or module:function")
+    ] = "auto",
+    likelihood: Annotated[str, typer.Option(help="auto, a name, or module:object")] = "auto",
     precision: Annotated[
         str, typer.Option(help="of the networks' layers: float32, or bf16 (quick on GPUs)")
     ] = "float32",
@@ -52,9 +56,12 @@ def train(
 ) -> None:
     """Train METHOD on data. Any keyword of the method is an option too: --beta 1,2,4 trains one run a value.
 
+    A method, network or likelihood of your own is module:name, where module.py is in the current folder, or installed.
+
     Several values or seeds make the cross product, trained together where structure allows. Exit status 1 when a run
     diverged.
     """
+    from partita.cli.own_parts import part_named
     from partita.cli.progress import progress
     from partita.cli.values import parse_data, parse_groups, parse_options, parse_seeds, say_units, with_labels
     from partita.data import load
@@ -70,18 +77,19 @@ def train(
         options["samples"] = samples
     dataset = with_labels(load(where, **options), labels, labelled)
     say_units(dataset)
-    if groups not in (None, "auto") and not any(map(takes_groups, method.split(","))):
+    methods = [part_named(name) for name in method.split(",")]
+    if groups not in (None, "auto") and not any(map(takes_groups, methods)):
         raise ValueError(f"{method} has no groups: leave --groups out, or use pdisvae or hfvae")
     runs = []
-    for name in method.split(","):
+    for each in methods:
         runs += plan(
-            [name],
+            [each],
             dataset,
-            options=parse_options(context.args, name, [flag for each in context.command.params for flag in each.opts]),
+            options=parse_options(context.args, each, [flag for each in context.command.params for flag in each.opts]),
             latents=latents,
             groups=None if groups is None else parse_groups(groups),
-            network=network,
-            likelihood=likelihood,
+            network=part_named(network),
+            likelihood=part_named(likelihood, likelihood=True),
             precision=precision,
             seeds=parse_seeds(seeds),
             steps=steps,

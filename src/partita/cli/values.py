@@ -47,13 +47,14 @@ def parse_groups(text: str) -> list | str:
     return groups
 
 
-def parse_options(arguments: Sequence[str], method: str, flags: Sequence[str] = ()) -> dict[str, list[Any]]:
+def parse_options(arguments: Sequence[str], method: Any, flags: Sequence[str] = ()) -> dict[str, list[Any]]:
     """`--beta 1,2,4 --by mss`: any keyword of the recipe, one or several values, typed by its default.
 
     `flags` are those of the command itself, which somebody who mistyped a flag may have meant.
     """
     from partita.data._nearest import nearest
     from partita.recipes._equation import keywords
+    from partita.recipes._own_methods import method_name
     from partita.studies.run import method_named
 
     own = keywords(method_named(method))
@@ -69,7 +70,8 @@ def parse_options(arguments: Sequence[str], method: str, flags: Sequence[str] = 
             known = [key.replace("_", "-") for key in own if key != "latents"]
             meant = nearest(name.replace("_", "-"), [*known, *(other.lstrip("-") for other in flags)], prefix="--")
             takes = ", ".join(f"--{key}" for key in known) or "none"
-            raise ValueError(f"{method} has no option {flag.partition('=')[0]}{meant}; of its own it takes {takes}")
+            flag, who = flag.partition("=")[0], method_name(method)
+            raise ValueError(f"{who} has no option {flag}{meant}; of its own it takes {takes}")
         if not given:
             if not rest:
                 raise ValueError(f"--{name} needs a value")

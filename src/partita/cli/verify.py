@@ -17,12 +17,14 @@ def verify(
     With --repair damaged files are moved to DIR/damaged and leftovers of killed processes removed; the same `partita
     train` then trains what is missing. What was damaged is named, with exit status 1, all the same.
     """
+    from partita.cli.own_parts import load_own_parts
     from partita.studies import Store
     from partita.studies._leftovers import collect, leftovers
     from partita.studies._verify import repair as put_aside
     from partita.studies._verify import survey
 
     store = Store(folder)
+    load_own_parts(folder)
     store.folders()  # or there is nothing to verify
     if repair:
         with store.locked():
@@ -34,6 +36,8 @@ def verify(
     damaged = found.damaged + found.checkpoints
     for damage in damaged:
         print(f"damaged     {damage}")
+    for lack in found.lacking:
+        print(f"lacking     {lack}")
     for run in found.unfinished:
         print(f"unfinished  {run.id}")
     for path in left:

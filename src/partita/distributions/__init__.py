@@ -1,6 +1,7 @@
 """Densities as frozen records of tensors, and partitions of their coordinates."""
 
 from partita.distributions.blocks import Groups, as_groups, is_refinement
+from partita.distributions.conditional import ConditionalNormal, LogitNormal
 from partita.distributions.equicorrelated import EquicorrelatedNormal
 from partita.distributions.full import FullNormal
 from partita.distributions.likelihoods import LIKELIHOODS, Decoded, Likelihood, as_likelihood, listed_likelihoods
@@ -13,12 +14,14 @@ __all__ = [
     "LIKELIHOODS",
     "PRIORS",
     "STANDARD_NORMAL",
+    "ConditionalNormal",
     "Decoded",
     "DiagonalNormal",
     "EquicorrelatedNormal",
     "FullNormal",
     "Groups",
     "Likelihood",
+    "LogitNormal",
     "LpNested",
     "Posterior",
     "Prior",

@@ -14,7 +14,7 @@ class Trunk(nn.Module):
 
     def __init__(self, architecture: Architecture):
         super().__init__()
-        self.body = architecture.bodies()[0][:-1]
+        self.body, _ = architecture.features()
         self.shown = as_likelihood(architecture.likelihood).shown
 
     def forward(self, x: Tensor) -> Tensor:
@@ -26,7 +26,7 @@ class Critic(nn.Module):
 
     def __init__(self, architecture: Architecture):
         super().__init__()
-        self.body = nn.Linear(_width(architecture), 1)
+        self.body = nn.Linear(architecture.features()[1], 1)
 
     def forward(self, features: Tensor) -> Tensor:
         return self.body(features).squeeze(-1)
@@ -40,8 +40,13 @@ class Reader(nn.Module):
         self.of_codes = POSTERIORS[architecture.posterior].width(architecture.latents)
         self.as_posterior = architecture.as_posterior
         outputs = nn.Linear(128, self.of_codes + categories)
-        first = nn.Linear(_width(architecture), 128, bias=False)  # the normalisation would take a bias off again
+        first = nn.Linear(architecture.features()[1], 128, bias=False)  # the normalisation would take a bias off again
         self.body = nn.Sequential(first, BatchNorm(128), nn.LeakyReLU(0.1), outputs)
+
+    @property
+    def makes_code(self) -> nn.Linear:
+        """The layer whose first outputs are Q(z|x)."""
+        return self.body[-1]  # type: ignore[return-value]
 
     def forward(self, features: Tensor) -> tuple[Posterior, Tensor]:
         numbers = self.body(features)
@@ -70,14 +75,13 @@ class Generator(nn.Module):
             first[0, 0] = 1
         self.register_buffer("rest", first, persistent=False)
 
+    @property
+    def reads_code(self) -> nn.Linear:
+        """The layer that codes, category and noise go into, in this order."""
+        return self.body[0]  # type: ignore[return-value]
+
     def forward(self, z: Tensor) -> Decoded:
         missing = self.latents + self.rest.shape[-1] - z.shape[-1]
         if missing:
             z = torch.cat([z, self.rest[:, -missing:].expand(len(z), -1)], -1)
         return self.likelihood.at(self.body(z), {name: getattr(self, name) for name in self.own})
-
-
-def _width(architecture: Architecture) -> int:
-    last = architecture.bodies()[0][-1]
-    assert isinstance(last, nn.Linear)
-    return last.in_features

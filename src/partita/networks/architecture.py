@@ -9,18 +9,25 @@ from torch import Tensor, nn
 
 from partita.data._nearest import nearest
 from partita.distributions import Decoded, Likelihood, Posterior, as_likelihood
-from partita.networks.bodies import BODIES, IMAGES_ONLY, read
+from partita.networks._users import NetworkFunction, bodies_of, check_network
+from partita.networks.bodies import BODIES, TAKES
 from partita.networks.posteriors import POSTERIORS, checked_rho
 
 PRECISIONS = ("float32", "bf16")
 # A step's memory grows with the latents times the batch squared: more of them are a slip of the hand.
 MOST_LATENTS = 10_000
 
+# What a user's encoder makes of an observation where its features are asked for, and not a code.
+USERS_FEATURES = 128
+
 
 @dataclass(frozen=True)
 class Architecture:
     """The shape of one observation, the number of latents and of labels, and which networks lie between.
 
+    `network` is a name of BODIES, or a function `(shape, outputs, inputs) -> (encoder, decoder)` of plain modules: the
+    encoder makes (B, outputs) of (B, *shape), the decoder (B, *shape) of (B, inputs). An encoder whose forward takes
+    `beside` gets labels and covariates there (their number goes to the function, where that takes `beside` too).
     `likelihood` is a `Likelihood`, or the name of one in `LIKELIHOODS`. `posterior` is "diagonal", "correlated" (noise
     with correlation `rho` between all latents, 0.9 unless said) or "full" (a covariance learned for every observation).
     With `precision` "bf16" the layers of networks compute in bfloat16; parameters, densities and losses stay float32.
@@ -28,7 +35,7 @@ class Architecture:
 
     shape: tuple[int, ...]
     latents: int
-    network: str = "mlp"
+    network: str | NetworkFunction = "mlp"
     likelihood: str | Likelihood = "gaussian"
     hidden: tuple[int, ...] = (256, 256)
     labels: int = 0
@@ -41,9 +48,11 @@ class Architecture:
             raise ValueError(f"latents must be at least 1, got {self.latents}")
         if self.latents > MOST_LATENTS:
             raise ValueError(f"latents must be at most {MOST_LATENTS:,}, got {self.latents:,}")
-        if self.network not in BODIES:
-            meant = nearest(self.network, BODIES)
-            raise ValueError(f"unknown network {self.network!r}{meant}; there are {', '.join(BODIES)}")
+        if not callable(self.network) and self.network not in BODIES:
+            meant = nearest(str(self.network), BODIES)
+            raise ValueError(
+                f"unknown network {self.network!r}{meant}; there are {', '.join(BODIES)}, or your own function"
+            )
         if not self.hidden or min(self.hidden) < 1:
             raise ValueError(f"hidden must be widths of at least 1, got {self.hidden}")
         if self.labels < 0:
@@ -52,18 +61,36 @@ class Architecture:
             raise ValueError(f"unknown precision {self.precision!r}: use {' or '.join(PRECISIONS)}")
         as_likelihood(self.likelihood)
         checked_rho(self.posterior, self.rho)
-        if self.network in IMAGES_ONLY:
-            BODIES[self.network](self.shape, 1, 1)
+        if callable(self.network):
+            check_network(self.network, tuple(self.shape), self.width, self.latents)
+        elif self.network in TAKES:
+            TAKES[self.network](self.shape)
+
+    @property
+    def width(self) -> int:
+        """How many numbers an encoder makes of an observation: those of q(z|x)."""
+        return POSTERIORS[self.posterior].width(self.latents)
 
     def bodies(
         self, width_out: int | None = None, beside: int = 0, width_in: int | None = None, numbers: int = 1
     ) -> tuple[nn.Sequential, nn.Sequential]:
         """Layers of an encoder with `width_out` outputs (those of q(z|x) unless said), and of a decoder with `width_in`
         inputs (the latents unless said) and so many `numbers` for every feature."""
-        extra = {"hidden": self.hidden} if self.network == "mlp" else {}
-        width_out = POSTERIORS[self.posterior].width(self.latents) if width_out is None else width_out
+        width_out, width_in = self.width if width_out is None else width_out, width_in or self.latents
         shape = (numbers * self.shape[0], *self.shape[1:])
-        return BODIES[self.network](shape, width_out, width_in or self.latents, beside=beside, **extra)
+        if callable(self.network):
+            return bodies_of(self.network, shape, width_out, width_in, beside)
+        extra = {"hidden": self.hidden} if self.network == "mlp" else {}
+        return BODIES[self.network](shape, width_out, width_in, beside=beside, **extra)
+
+    def features(self) -> tuple[nn.Module, int]:
+        """An encoder without the layer that makes the code, and how many numbers it makes of an observation."""
+        if callable(self.network):
+            return self.bodies(USERS_FEATURES)[0], USERS_FEATURES
+        body = self.bodies()[0]
+        last = body[-1]
+        assert isinstance(last, nn.Linear)
+        return body[:-1], last.in_features
 
     def as_posterior(self, numbers: Tensor) -> Posterior:
         """q(z|x) from an encoder's outputs."""
@@ -94,8 +121,13 @@ class Encoder(nn.Module):
         self.shown = as_likelihood(architecture.likelihood).shown
         self.precision = architecture.precision
 
+    @property
+    def makes_code(self) -> nn.Linear:
+        """The layer whose outputs are q(z|x): the first rows its means, the next its log-variances, one a latent."""
+        return self.body[-1]  # type: ignore[return-value]
+
     def forward(self, x: Tensor, u: Tensor | None = None) -> Posterior:
-        return self.as_posterior(computed(self.precision, read, self.body, self.shown(x), u))
+        return self.as_posterior(computed(self.precision, self.body, self.shown(x), u))
 
 
 class Decoder(nn.Module):
@@ -107,6 +139,12 @@ class Decoder(nn.Module):
         _, self.body = architecture.bodies(numbers=self.likelihood.outputs)
         self.precision = architecture.precision
         self.own = given(self, self.likelihood.parameters(architecture.shape))
+
+    @property
+    def reads_code(self) -> nn.Linear:
+        """The one layer that z goes into; its first columns are the latents. It may do without a bias only before a
+        normalisation, which takes constants off."""
+        return self.body[0]  # type: ignore[return-value]
 
     def forward(self, z: Tensor) -> Decoded:
         decoded = computed(self.precision, self.body, z)

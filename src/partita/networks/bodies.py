@@ -17,10 +17,21 @@ Shape = tuple[int, ...]
 MOST_CHANNELS = 6  # colours, and two numbers of a likelihood for each
 
 
+class EncoderBody(nn.Sequential):
+    """The layers of an encoder. What it takes beside x stands beside the features where x has become flat."""
+
+    def forward(self, x: Tensor, beside: Tensor | None = None) -> Tensor:
+        for layer in self:
+            x = layer(x)
+            if beside is not None and isinstance(layer, nn.Flatten):
+                x = torch.cat([x, beside], -1)
+        return x
+
+
 def linear(shape: Shape, width_out: int, width_in: int, *, beside: int = 0) -> tuple[nn.Sequential, nn.Sequential]:
     """One affine map each way, the model of the PDisVAE synthetic study."""
     features = prod(shape)
-    encoder = nn.Sequential(nn.Flatten(), nn.Linear(features + beside, width_out))
+    encoder = EncoderBody(nn.Flatten(), nn.Linear(features + beside, width_out))
     decoder = nn.Sequential(nn.Linear(width_in, features), nn.Unflatten(1, shape))
     return encoder, decoder
 
@@ -30,7 +41,7 @@ def mlp(
 ) -> tuple[nn.Sequential, nn.Sequential]:
     """Fully connected layers with ReLU; the decoder mirrors the encoder."""
     features = prod(shape)
-    encoder = nn.Sequential(nn.Flatten(), *_stack((features + beside, *hidden)), nn.Linear(hidden[-1], width_out))
+    encoder = EncoderBody(nn.Flatten(), *_stack((features + beside, *hidden)), nn.Linear(hidden[-1], width_out))
     backwards = hidden[::-1]
     decoder = nn.Sequential(*_stack((width_in, *backwards)), nn.Linear(backwards[-1], features), nn.Unflatten(1, shape))
     return encoder, decoder
@@ -41,7 +52,7 @@ def burgess(shape: Shape, width_out: int, width_in: int, *, beside: int = 0) -> 
     pixels, four for 64."""
     channels, depth = _image(shape)
     down = _convolutions((channels, *[32] * depth))
-    encoder = nn.Sequential(*down, nn.Flatten(), *_stack((512 + beside, 256, 256)), nn.Linear(256, width_out))
+    encoder = EncoderBody(*down, nn.Flatten(), *_stack((512 + beside, 256, 256)), nn.Linear(256, width_out))
     up = _transposed((*[32] * depth, channels))
     decoder = nn.Sequential(*_stack((width_in, 256, 256, 512)), nn.Unflatten(1, (32, 4, 4)), *up)
     return encoder, decoder
@@ -51,7 +62,7 @@ def small(shape: Shape, width_out: int, width_in: int, *, beside: int = 0) -> tu
     """Convolutions like Burgess's with 16 channels and one layer of 128: a third of the arithmetic, for a laptop."""
     channels, depth = _image(shape)
     down = _convolutions((channels, *[16] * depth))
-    encoder = nn.Sequential(*down, nn.Flatten(), *_stack((256 + beside, 128)), nn.Linear(128, width_out))
+    encoder = EncoderBody(*down, nn.Flatten(), *_stack((256 + beside, 128)), nn.Linear(128, width_out))
     up = _transposed((*[16] * depth, channels))
     decoder = nn.Sequential(*_stack((width_in, 128, 256)), nn.Unflatten(1, (16, 4, 4)), *up)
     return encoder, decoder
@@ -63,7 +74,7 @@ def idvae(shape: Shape, width_out: int, width_in: int, *, beside: int = 0) -> tu
     inner = [32, 32, 64, 64][-depth:]
     down = _convolutions((channels, *inner))
     up = _transposed((64, *([64, 32, 32][-(depth - 1) :]), channels))
-    encoder = nn.Sequential(*down, nn.Flatten(), *_stack((1024 + beside, 256)), nn.Linear(256, width_out))
+    encoder = EncoderBody(*down, nn.Flatten(), *_stack((1024 + beside, 256)), nn.Linear(256, width_out))
     decoder = nn.Sequential(*_stack((width_in, 256, 1024)), nn.Unflatten(1, (64, 4, 4)), *up)
     return encoder, decoder
 
@@ -71,11 +82,9 @@ def idvae(shape: Shape, width_out: int, width_in: int, *, beside: int = 0) -> tu
 def infogan(shape: Shape, width_out: int, width_in: int, *, beside: int = 0) -> tuple[nn.Sequential, nn.Sequential]:
     """InfoGAN on MNIST (docs/glossary.md): two convolutions, then 1024; batch normalisation, leaky ReLU 0.1.
     What a normalisation would take off again has no bias."""
-    if len(shape) != 3 or shape[1] != shape[2] or shape[1] % 4:
-        raise ValueError(f"network 'infogan' takes square images with sides a multiple of 4, got shape {shape}")
-    channels, side = shape[0], shape[1] // 4
+    channels, side = _quartered(shape)
     flat = 128 * side * side
-    encoder = nn.Sequential(
+    encoder = EncoderBody(
         nn.Conv2d(channels, 64, 4, 2, 1), nn.LeakyReLU(0.1),
         nn.Conv2d(64, 128, 4, 2, 1, bias=False), BatchNorm(128), nn.LeakyReLU(0.1), nn.Flatten(),
         nn.Linear(flat + beside, 1024, bias=False), BatchNorm(1024), nn.LeakyReLU(0.1), nn.Linear(1024, width_out),
@@ -90,21 +99,6 @@ def infogan(shape: Shape, width_out: int, width_in: int, *, beside: int = 0) -> 
 
 
 BODIES = {"linear": linear, "mlp": mlp, "burgess": burgess, "small": small, "idvae": idvae, "infogan": infogan}
-IMAGES_ONLY = ("burgess", "small", "idvae", "infogan")
-
-
-def read(body: nn.Module, x: Tensor, beside: Tensor | None) -> Tensor:
-    """An encoder body's output for x, and for what it takes beside the flattened features."""
-    if beside is None:
-        return body(x)
-    layers = list(body.children())
-    flat = next(i for i, layer in enumerate(layers) if isinstance(layer, nn.Flatten)) + 1
-    for layer in layers[:flat]:
-        x = layer(x)
-    x = torch.cat([x, beside], -1)
-    for layer in layers[flat:]:
-        x = layer(x)
-    return x
 
 
 def _stack(widths: Shape) -> list[nn.Module]:
@@ -134,3 +128,14 @@ def _image(shape: Shape) -> tuple[int, int]:
             "resize the images or use network='mlp'"
         )
     return shape[0], {32: 3, 64: 4}[shape[1]]
+
+
+def _quartered(shape: Shape) -> tuple[int, int]:
+    """Channels, and a quarter of the side."""
+    if len(shape) != 3 or shape[1] != shape[2] or shape[1] % 4:
+        raise ValueError(f"network 'infogan' takes square images with sides a multiple of 4, got shape {shape}")
+    return shape[0], shape[1] // 4
+
+
+# ValueError where the network does not take observations of this shape; those that are not here take any.
+TAKES = {"burgess": _image, "small": _image, "idvae": _image, "infogan": _quartered}

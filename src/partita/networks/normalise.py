@@ -6,7 +6,7 @@ from torch.nn.functional import batch_norm
 
 
 class BatchNorm(nn.Module):
-    """(h - mean) / sqrt(variance + 1e-5) * weight + bias, a channel at a time.
+    """(h - mean) / sqrt(variance + eps) * weight + bias, a channel at a time.
 
     In training by the statistics of the batch alone, no running averages: the step stays a pure function. Afterwards
     one pass with `keeping` on stores the statistics that `eval()` uses: a row no longer depends on its neighbours.
@@ -15,8 +15,9 @@ class BatchNorm(nn.Module):
     mean: Tensor
     variance: Tensor
 
-    def __init__(self, channels: int):
+    def __init__(self, channels: int, eps: float = 1e-5):
         super().__init__()
+        self.eps = eps
         self.weight = nn.Parameter(torch.ones(channels))
         self.bias = nn.Parameter(torch.zeros(channels))
         self.register_buffer("mean", torch.zeros(channels))
@@ -29,5 +30,5 @@ class BatchNorm(nn.Module):
             self.mean.copy_(h.mean(over))
             self.variance.copy_(h.var(over, correction=0))
         if self.training:
-            return batch_norm(h, None, None, self.weight, self.bias, training=True)
-        return batch_norm(h, self.mean, self.variance, self.weight, self.bias, training=False)
+            return batch_norm(h, None, None, self.weight, self.bias, training=True, eps=self.eps)
+        return batch_norm(h, self.mean, self.variance, self.weight, self.bias, training=False, eps=self.eps)

@@ -1,10 +1,39 @@
 """The methods. RECIPES is the only registry of them: a method is one function and one row."""
 
+__all__ = [
+    "JUDGES",
+    "RECIPES",
+    "Adam",
+    "Between",
+    "Candidate",
+    "Codes",
+    "HoldOut",
+    "Judge",
+    "LatentMap",
+    "Measure",
+    "Method",
+    "Passage",
+    "Phase",
+    "Player",
+    "Program",
+    "Ramp",
+    "Recipe",
+    "Replica",
+    "Value",
+    "build",
+    "nonnegative",
+    "one_player",
+    "positive",
+    "whole",
+    "with_disintegration",
+]
+
 from dataclasses import replace
 from functools import partial
 from inspect import signature
 
 from partita.data._nearest import nearest
+from partita.recipes._own_methods import Method, as_function, method_name
 from partita.recipes.adversarial import infogan
 from partita.recipes.auto_groups import finding_groups
 from partita.recipes.closed_form import ae_ica, ica, pca
@@ -17,8 +46,20 @@ from partita.recipes.identifiable import full_vae, idvae, ivae, ss_idvae, ss_iva
 from partita.recipes.judges import JUDGES
 from partita.recipes.moment_family import dip_vae_i, dip_vae_ii
 from partita.recipes.prior_family import ica_vae, isa_vae
-from partita.recipes.program import Candidate, LatentMap, Passage, Phase, Program, Replica
-from partita.recipes.recipe import Adam, Player, Ramp, Recipe, whole, with_disintegration
+from partita.recipes.program import Between, Candidate, Codes, Judge, LatentMap, Passage, Phase, Program, Replica
+from partita.recipes.recipe import (
+    Adam,
+    Measure,
+    Player,
+    Ramp,
+    Recipe,
+    Value,
+    nonnegative,
+    one_player,
+    positive,
+    whole,
+    with_disintegration,
+)
 from partita.recipes.restarts import restarted
 from partita.trace import Dream
 
@@ -50,7 +91,7 @@ RECIPES = {
 
 
 def build(
-    method: str,
+    method: Method,
     *,
     disintegration: float = 0.0,
     restarts: int = 1,
@@ -59,7 +100,8 @@ def build(
     patience: int = 20,
     **options,
 ) -> Program:
-    """How a method of RECIPES is trained, with what may be added to any of them.
+    """How a method is trained: one of RECIPES, a recipe, or a function that returns one (or a `Program`, which then
+    says itself what is trained, and how often); with what may be added to any of them.
 
     `disintegration` is the weight of a penalty on factors that live in several latents, where some rows have labels.
     `restarts` trains that many models and keeps one, the one with the lowest loss, or the `judge` "median"; a method
@@ -71,7 +113,7 @@ def build(
     whole(least=0, patience=patience)
     if judge not in JUDGES:
         raise ValueError(f"unknown judge {judge!r}{nearest(judge, JUDGES)}; choose from {', '.join(JUDGES)}")
-    make = RECIPES[method]
+    make = as_function(method, RECIPES)
     groups = options.get("groups")
     if groups == "auto":
         program = finding_groups(lambda found: make(**options | {"groups": found}), restarts)
@@ -80,20 +122,24 @@ def build(
     else:
         has_groups = "groups" in signature(make).parameters
         alone = partial(make, **options | {"groups": None}) if has_groups else None
-        program = restarted(Program.of(make(**options)), alone, restarts)
+        made = make(**options)
+        if restarts > 1 and isinstance(made, Program) and (alone is not None or made.replicas > 1):
+            raise ValueError(f"{method_name(method)} says itself what is trained, and how often: leave restarts out")
+        program = restarted(Program.of(made), alone, restarts)
     program = program.changed(partial(with_disintegration, weight=disintegration))
-    hold_out = parse_validation(validation)
+    hold_out = parse_validation(validation) or program.hold_out
     if hold_out and isinstance(program.recipe.trace, Dream):
-        raise ValueError(f"{method} has no likelihood to judge rows held out by; leave validation out")
+        raise ValueError(f"{method_name(method)} has no likelihood to judge rows held out by; leave validation out")
     return replace(
         program,
-        judge=JUDGES[judge] if program.replicas > 1 else None,
+        judge=_judge(program, restarts, judge),
         hold_out=hold_out,
-        patience=(patience or None) if hold_out else None,
+        patience=program.patience if validation is None else patience or None,
     )
 
 
-__all__ = [
-    "RECIPES", "Adam", "Candidate", "HoldOut", "LatentMap", "Passage", "Phase", "Player", "Program", "Ramp", "Recipe",
-    "Replica", "build", "with_disintegration",
-]  # fmt: skip
+def _judge(program: Program, restarts: int, judge: str) -> Judge | None:
+    """Nobody, where there is one replica alone; a program that brings its replicas brings its judge."""
+    if program.replicas == 1:
+        return None
+    return JUDGES[judge] if restarts > 1 else program.judge

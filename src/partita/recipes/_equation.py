@@ -9,7 +9,10 @@ from partita.recipes import build
 from partita.recipes.program import Program
 from partita.recipes.recipe import Ramp
 
+LATENTS = 6
 POSTERIOR_KEYWORDS = ("posterior", "rho")
+# What every method is called with, whatever its options: no options of its own where it names them.
+HANDED_ON = ("shape", "network", "likelihood", "labels", "learning_rate", "hidden", "precision")
 ADDED = {name: p for name, p in inspect.signature(build).parameters.items() if p.default is not p.empty}
 
 
@@ -32,12 +35,19 @@ def keywords(method) -> dict[str, inspect.Parameter]:
     """The method's keywords, its configuration and its command-line flags: its own, the posterior families that every
     method takes which hands keywords on to its architecture, and the penalties that any method takes (`build`)."""
     parameters = inspect.signature(method).parameters
-    own = {name: p for name, p in parameters.items() if p.kind is inspect.Parameter.KEYWORD_ONLY}
+    named = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    own = {name: p for name, p in parameters.items() if p.kind in named and name not in HANDED_ON}
     own |= {name: ADDED[name] for name in ADDED if name not in own}
     if not any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values()):
         return own
     house = inspect.signature(Architecture).parameters
     return own | {name: house[name] for name in POSTERIOR_KEYWORDS if name not in own}
+
+
+def usual_latents(method) -> int:
+    """How many latents a method has where nobody says."""
+    own = keywords(method).get("latents")
+    return own.default if own is not None and isinstance(own.default, int) else LATENTS
 
 
 def weight_names(method) -> list[str]:

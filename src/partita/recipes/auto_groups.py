@@ -29,6 +29,8 @@ MOST_ROWS = 4000
 def finding_groups(grouped: Callable[[Groups | None], Recipe], replicas: int) -> Program:
     """The program of a method whose recipe is `grouped(groups)`, with every latent alone where they are None."""
     alone = grouped(None)
+    if not isinstance(alone, Recipe):
+        raise ValueError('groups="auto" is for methods that are one recipe, and this one is a program of its own')
     if alone.architecture.posterior != "diagonal":
         raise ValueError(f'groups="auto" needs posterior="diagonal", got {alone.architecture.posterior!r}')
     check_goes_on(alone, grouped((tuple(range(alone.architecture.latents)),)))

@@ -96,9 +96,10 @@ def untangle_codes(networks: Networks, x: Tensor, seed: int) -> None:
     weight, bias = (_double(p) for p in (last.weight, last.bias))
     _put(last.weight[:latents], transform.T @ weight[:latents])
     _put(last.bias[:latents], transform.T @ (bias[:latents] - centre))
-    weight, bias = (_double(p) for p in (first.weight, first.bias))
+    weight = _double(first.weight)
     _put(first.weight, weight @ np.linalg.inv(transform).T)
-    _put(first.bias, bias + weight @ centre)
+    if first.bias is not None:  # a normalisation after it takes constants off
+        _put(first.bias, _double(first.bias) + weight @ centre)
     set_widths(networks, x)
 
 
@@ -162,8 +163,8 @@ def _write(networks: Networks, loading: np.ndarray, unmix: np.ndarray, mean: np.
 
 
 def _layers(networks: Networks) -> tuple[nn.Linear, nn.Linear]:
-    """The encoder's last layer, whose first rows make the means, and the decoder's first."""
-    return networks["encoder"].body[-1], networks["decoder"].body[0]  # type: ignore[index]
+    """The encoder's layer whose first rows make the means, and the decoder's that reads the code."""
+    return networks["encoder"].makes_code, networks["decoder"].reads_code  # type: ignore[return-value]
 
 
 def _rows(x: Tensor) -> np.ndarray:

@@ -126,5 +126,7 @@ def _information(record: Record, factors: Sequence[str]) -> np.ndarray | None:
     """Latents x factors, where MIG was measured latent by latent."""
     mig = ((record.scores or {}).get("metrics") or {}).get("mig") or {}
     matrix = np.asarray((mig.get("parts") or {}).get("information", []), float)
+    if record.run.lacks is not None:
+        return None
     fits = matrix.shape == (record.run.recipe.architecture.latents, len(factors)) and matrix.size > 0
     return matrix if fits and np.isfinite(matrix).all() else None

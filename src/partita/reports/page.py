@@ -9,7 +9,6 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from partita.data import Dataset
-from partita.recipes import RECIPES
 from partita.recipes._equation import equation
 from partita.reports._captions import metrics_caption, number, prose, results_caption, seed_words, truth_words, typeset
 from partita.reports._compared import alignment_block, curve_block, information_block, seed_block
@@ -19,7 +18,7 @@ from partita.reports._table import bands, metric_columns, result_columns
 from partita.reports._view import Block, look_at
 from partita.reports.curves import line_style
 from partita.reports.study import Setting, all_options, settings_of, short_json
-from partita.studies import Store
+from partita.studies import Run, Store
 from partita.studies.source import described, same_data
 from partita.training.files import write_bytes
 
@@ -104,21 +103,35 @@ def _methods(settings: Sequence[Setting]) -> list[dict[str, Any]]:
         positions.setdefault(setting.run.method, []).append(position)
     found = []
     for method, own in positions.items():
-        paragraphs = inspect.cleandoc(RECIPES[method].__doc__ or "").split("\n\n")
+        objective, paragraphs = _objective(settings[own[0]].run)
         options = [
             {name: short_json(value) for name, value in all_options(settings[position].run).items()} for position in own
         ]
-        said = [name for name in options[0] if any(row[name] != "null" for row in options)]
+        names = dict.fromkeys(name for row in options for name in row)  # of a function that is gone, some are not known
+        said = [name for name in names if any(row.get(name, "null") != "null" for row in options)]
         found.append(
             {
                 "name": method,
-                "equation": typeset(equation(RECIPES[method])),
+                "equation": typeset(objective),
                 "about": [prose(paragraph) for paragraph in paragraphs],
-                "settings": [(position, {name: row[name] for name in said}) for position, row in zip(own, options)],
+                "settings": [
+                    (position, {name: row.get(name, "") for name in said}) for position, row in zip(own, options)
+                ],
                 "option_names": said,
             }
         )
     return found
+
+
+def _objective(run: Run) -> tuple[str, list[str]]:
+    """What its method minimises, and the paragraphs that say what it is; of a function that is gone, that it is."""
+    if (lacking := run.lacks) is not None:
+        return "not known here", [lacking]
+    try:
+        minimised = equation(run.function)
+    except Exception:  # a function of one's own may calculate with its weights, which are symbols here
+        minimised = "an objective of its own"
+    return minimised, inspect.cleandoc(run.function.__doc__ or "").split("\n\n")
 
 
 def _gallery(store: Store, dataset: Dataset, setting: Setting) -> dict[str, Any]:

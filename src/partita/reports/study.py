@@ -92,7 +92,9 @@ def settings_of(store: Store) -> list[Setting]:
 
 def all_options(run: Run) -> dict[str, Any]:
     """The method's keywords with the values the run used, defaults included; what any method takes where said."""
-    own = {name: p.default for name, p in keywords(RECIPES[run.method]).items() if name not in ADDED}
+    if run.lacks is not None:
+        return dict(run.options)
+    own = {name: p.default for name, p in keywords(run.function).items() if name not in ADDED}
     return own | dict(run.options)
 
 
@@ -119,7 +121,9 @@ def _facts(run: Run) -> dict[str, str]:
 
 def _natural_order(run: Run) -> list:
     pieces = re.split(r"(\d+\.?\d*)", run.setting)
-    return [list(RECIPES).index(run.method), [(float(p), "") if i % 2 else (0.0, p) for i, p in enumerate(pieces)]]
+    known = list(RECIPES)
+    place = known.index(run.method) if run.method in known else len(known)
+    return [place, [(float(p), "") if i % 2 else (0.0, p) for i, p in enumerate(pieces)]]
 
 
 def _identity(run: Run) -> str:

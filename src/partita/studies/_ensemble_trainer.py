@@ -14,6 +14,7 @@ from partita.studies.run import Run
 from partita.studies.source import labels_of
 from partita.studies.store import Store
 from partita.training import Ensemble, History
+from partita.training.callbacks import call
 from partita.training.device import worth_compiling
 from partita.training.fit import NOTHING, Watched
 from partita.training.labels import required_labels
@@ -27,6 +28,8 @@ LOG_POINTS = 100
 
 # Told at every log point: the runs of the ensemble, their history, steps done, steps in all.
 Watch = Callable[[Sequence[Run], History, int, int], None]
+# Told at every log point of each run: the run, the step, and what was logged.
+StudyCallback = Callable[[Run, int, dict[str, float]], Any]
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,7 @@ class EnsembleTrainer:
     checkpoint_seconds: float
     watched: Watched
     ranks: Ranks
+    callbacks: Sequence[StudyCallback] = ()
 
     def train(self, runs: list[Run]) -> Steps[None]:
         """Trains runs of one structure and files them. Out of memory, each half goes on by itself from the last
@@ -82,6 +86,9 @@ class EnsembleTrainer:
                 self.store.log(run, history, position)
             if self.watch is not None and first:
                 self.watch(runs, history, step, steps)
+            if self.callbacks and first:
+                for run, values in zip(runs, history.row(-1).T.tolist()):
+                    call(self.callbacks, run, step, quantities=dict(zip(history.names, values)))
 
         trained = yield from steps_of_training(
             [run.program for run in runs],

@@ -53,6 +53,8 @@ def measure(
             found.scores.append(cast(RunScores, {"setting": run.setting, "seed": run.seed, **scores}))
         except (ValueError, OSError) as error:
             found.trouble[run.id] = str(error)
+    for each in found.survey.lacking:
+        found.trouble.setdefault(each.owner, each.words)
     if metrics == "all" or "udr" in split_names(metrics):
         _agree(store, found, data, device)
     return found
@@ -70,7 +72,7 @@ def _agree(store: Store, found: Measured, data: "_Data", device: torch.device) -
     """Adds how far the runs of each setting agree, where the same runs have not been compared before."""
     known = {run.id: run for run in found.survey.finished}
     for setting in dict.fromkeys(scores["setting"] for scores in found.scores):
-        same = [scores for scores in found.scores if scores["setting"] == setting]
+        same = [s for s in found.scores if s["setting"] == setting and s["run"] not in found.trouble]
         names = [scores["run"] for scores in same]
         if all((scores.get("udr") or {}).get("of") == names for scores in same):
             continue

@@ -86,7 +86,8 @@ def precompile(companies: Sequence[Sequence[Run]], size: int, device: torch.devi
 
     Nothing depends on it but time: what cannot be compiled now is compiled when it is its turn.
     """
-    worth = [runs for runs in companies if runs[0].recipe.players and worth_compiling(runs[0].steps, device)]
+    known = [runs for runs in companies if not runs[0].sources]  # no other process has a function of this one's
+    worth = [runs for runs in known if runs[0].recipe.players and worth_compiling(runs[0].steps, device)]
     orders = [Order(runs[0].as_json(), len(runs), size) for runs in worth]
     new = list({mark: order for order in orders if not (mark := order.mark(device)).exists()}.values())
     new = new[: min(MOST_AT_ONCE, os.cpu_count() or 1)]

@@ -24,13 +24,15 @@ class Damage:
 
 @dataclass(frozen=True)
 class Survey:
-    """The runs of a study by how they ended, those with damaged files apart; `checkpoints` that cannot be read."""
+    """The runs of a study by how they ended, those with damaged files apart; `checkpoints` that cannot be read. Runs
+    that are `lacking` a function of one's own have whole files, and are among the others."""
 
     finished: list[Run] = field(default_factory=list)
     diverged: list[Run] = field(default_factory=list)
     unfinished: list[Run] = field(default_factory=list)
     damaged: list[Damage] = field(default_factory=list)
     checkpoints: list[Damage] = field(default_factory=list)
+    lacking: list[Damage] = field(default_factory=list)
 
 
 def survey(store: Store) -> Survey:
@@ -45,6 +47,8 @@ def survey(store: Store) -> Survey:
         except (ValueError, OSError) as error:
             found.damaged.append(Damage(folder.name, folder / "run.json", str(error)))
             continue
+        if (why := run.lacks) is not None:
+            found.lacking.append(Damage(run.id, folder / "run.json", why))
         damaged = damage_of(store, run)
         scores = _of(store, run, "scores.json", store.scores)
         found.damaged.extend(damaged + scores)
@@ -66,7 +70,8 @@ def damage_of(store: Store, run: Run) -> list[Damage]:
     damaged = _of(store, run, "result.json", store.result)
     if damaged or store.result(run) is None:
         return damaged
-    weights = _of(store, run, "weights.safetensors", store.model)
+    read = store.model if run.lacks is None else store.weights
+    weights = _of(store, run, "weights.safetensors", read)
     return weights + _of(store, run, "history.jsonl", lambda run: _check_history(store, run))
 
 

@@ -8,7 +8,7 @@ import torch
 
 from partita.data import Dataset
 from partita.studies._earlier import as_filed
-from partita.studies._ensemble_trainer import EnsembleTrainer, Watch
+from partita.studies._ensemble_trainer import EnsembleTrainer, StudyCallback, Watch
 from partita.studies._leftovers import collect
 from partita.studies._memory_budget import MemoryBudget, data_on, say_peak
 from partita.studies._precompile import precompile
@@ -19,6 +19,7 @@ from partita.studies.plan import ensembles
 from partita.studies.run import Run
 from partita.studies.store import Store
 from partita.training import Interrupted, interruptible
+from partita.training.callbacks import check_callbacks
 from partita.training.fit import NOTHING, SECONDS_BETWEEN_CHECKPOINTS
 from partita.training.ranks import ALONE, Ranks
 from partita.training.steps import side_by_side
@@ -34,6 +35,7 @@ def train(
     device: torch.device,
     resume: bool = True,
     watch: Watch | None = None,
+    callbacks: Sequence[StudyCallback] = (),
     log_metrics: str | Sequence[str] = (),
     checkpoint_seconds: float = SECONDS_BETWEEN_CHECKPOINTS,
     ranks: Ranks = ALONE,
@@ -41,6 +43,8 @@ def train(
 ) -> list[Run]:
     """Trains what is not finished, as few ensembles as structure allows; returns the runs that diverged.
 
+    `callbacks` are functions `(run, step, quantities)`, called at the log points of every run with a dict of floats.
+    How long a run trains is part of what it is, so they only watch (`Disentangler` has callbacks that end a run).
     `log_metrics` are scores to log on the way (`studies._watching`); they are no part of what a run is.
     Of several `ranks` each trains its share of the runs, or of every batch its share of the rows (`studies._shares`);
     the first one alone answers for all. Raises Interrupted, with everything saved, when the process is asked to stop.
@@ -56,7 +60,9 @@ def train(
         x, budget = data_on(dataset, device), MemoryBudget(dataset.size, device)
         arranged = _arranged(runs, store, resume, budget.models, shares) if ranks.first else None
         mine = [[known[member] for member in members] for members in ranks.tell(arranged)[ranks.rank % shares]]
-        trainer = EnsembleTrainer(dataset, x, store, device, asked, watch, checkpoint_seconds, watched, together)
+        trainer = EnsembleTrainer(
+            dataset, x, store, device, asked, watch, checkpoint_seconds, watched, together, check_callbacks(callbacks)
+        )
         at_once = budget.ensembles(mine) if together.size == 1 else 1
         if at_once > 1:
             precompile(mine, dataset.size, device, asked)

@@ -6,11 +6,17 @@ from itertools import product
 from typing import Any
 
 from partita.data import Dataset
-from partita.recipes._equation import keywords
+from partita.networks.architecture import NetworkFunction
+from partita.recipes import RECIPES, Program, Recipe
+from partita.recipes._equation import keywords, usual_latents
+from partita.recipes._own_methods import Method, method_name
 from partita.studies.run import Run, check_option, edition_of, method_named
 from partita.studies.source import described, labels_of
 from partita.training.defaults import check_likelihood, choose_likelihood, choose_network
 from partita.training.labels import required_labels
+from partita.training.own_parts import given
+
+HIDDEN = (256, 256)
 
 # The settings of the papers, where a data set has them (docs/glossary.md); everything else is chosen by shape.
 PAPER_SETTINGS: dict[str, dict[str, Any]] = {
@@ -22,16 +28,16 @@ PAPER_SETTINGS: dict[str, dict[str, Any]] = {
 
 
 def plan(
-    methods: Sequence[str],
+    methods: Method | Sequence[Method],
     dataset: Dataset,
     *,
     options: Mapping[str, Sequence[Any]] | None = None,
     latents: int | None = None,
     groups: Sequence | str | None = None,
-    network: str = "auto",
-    likelihood: str = "auto",
+    network: str | NetworkFunction = "auto",
+    likelihood: Any = "auto",
     precision: str = "float32",
-    hidden: Sequence[int] = (256, 256),
+    hidden: Sequence[int] = HIDDEN,
     seeds: Sequence[int] = (0,),
     steps: int = 5000,
     batch_size: int = 128,
@@ -39,43 +45,30 @@ def plan(
 ) -> list[Run]:
     """The cross product of methods, option values and seeds. `options` maps a keyword to the values it takes.
 
-    `groups` goes to the methods that have groups; "auto" is refused by those that cannot find them.
+    `groups` goes to the methods that have groups; "auto" is refused by those that cannot find them. A method is a name,
+    a function that returns a `Recipe`, or the recipe, which brings its own latents, networks and likelihood; `network`
+    and `likelihood` may be one's own too. Runs keep them by name (`module:function`) and a digest of the source.
     """
-    # a file may be called anything
-    paper = PAPER_SETTINGS.get(dataset.name, {}) if "path" not in dataset.description else {}
     if latents is not None and latents < 1:
         raise ValueError(f"latents must be at least 1, got {latents}")
-    if latents is None:
-        latents = paper.get("latents") if groups is None or isinstance(groups, str) else _size_of(groups)
-    if groups is None and latents == paper.get("latents"):
-        groups = paper.get("groups")
-    if network == "auto":
-        network = paper.get("network") or choose_network(dataset.shape)[0]
-    if likelihood == "auto":
-        likelihood = paper.get("likelihood", "auto")
-    architecture = {"shape": list(dataset.shape), "network": network, "likelihood": likelihood, "hidden": list(hidden)}
+    architecture = {"network": network, "likelihood": likelihood, "hidden": list(hidden)}
     if precision != "float32":  # named only where it differs: the ids of runs from before it could stay as they were
         architecture["precision"] = precision
     data = described(dataset)
     if dataset.size < 2:
         raise ValueError(f"{dataset.name} has {dataset.size} row; training needs at least 2")
     runs = []
-    for method in methods:
+    for method in [methods] if isinstance(methods, str | Recipe | Program) or callable(methods) else methods:
         for name in options or {}:
             check_option(method, name)
-        own: dict[str, Any] = {"latents": latents or keywords(method_named(method))["latents"].default}
-        house = architecture
-        if likelihood == "auto":  # how much is noise depends on the number of latents
-            house = architecture | {"likelihood": choose_likelihood(dataset.x, dataset.x_scale, own["latents"])[0]}
-        if takes_groups(method) and groups is not None:
-            own["groups"] = groups if isinstance(groups, str) else list(groups)
-        elif isinstance(groups, str):
-            raise ValueError(f"{method} has no groups to find: groups={groups} is for pdisvae")
+        settle = _beside_a_recipe if isinstance(method, Recipe | Program) else _settled
+        own, house = settle(method, dataset, architecture, latents, groups)
+        name, house, sources = _by_name(method, {"shape": list(dataset.shape), **house})
         for values in product(*(options or {}).values()):
             chosen = own | dict(zip(options or {}, values))
             runs += [
-                Run(method, chosen, house, data, steps, min(batch_size, dataset.size),
-                    learning_rate, seed)
+                Run(name, chosen, house, data, steps, min(batch_size, dataset.size),
+                    learning_rate, seed, sources=sources)
                 for seed in seeds
             ]  # fmt: skip
     runs = _as_methods_need(runs, dataset)
@@ -84,6 +77,50 @@ def plan(
         program.hold_out.rows(dataset.size)
         check_likelihood(program.recipe.architecture.likelihood, dataset.x, dataset.x_scale)
     return list({run.id: run for run in runs}.values())
+
+
+def _settled(
+    method: Method, dataset: Dataset, house: Mapping[str, Any], latents: int | None, groups: Sequence | str | None
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A method's options and architecture: what was asked for, else the papers' on their data, else what suits."""
+    # a file may be called anything
+    paper = PAPER_SETTINGS.get(dataset.name, {}) if "path" not in dataset.description else {}
+    if latents is None:
+        latents = paper.get("latents") if groups is None or isinstance(groups, str) else _size_of(groups)
+    if groups is None and latents == paper.get("latents"):
+        groups = paper.get("groups")
+    own: dict[str, Any] = {"latents": latents or usual_latents(method_named(method))}
+    if takes_groups(method) and groups is not None:
+        own["groups"] = groups if isinstance(groups, str) else list(groups)
+    elif isinstance(groups, str):
+        raise ValueError(f"{method_name(method)} has no groups to find: groups={groups} is for pdisvae")
+    network, likelihood = house["network"], house["likelihood"]
+    if network == "auto":
+        network = paper.get("network") or choose_network(dataset.shape)[0]
+    if likelihood == "auto":  # how much is noise depends on the number of latents
+        likelihood = paper.get("likelihood") or choose_likelihood(dataset.x, dataset.x_scale, own["latents"])[0]
+    return own, {**house, "network": network, "likelihood": likelihood}
+
+
+def _beside_a_recipe(
+    method: Method, dataset: Dataset, house: Mapping[str, Any], latents: int | None, groups: Sequence | str | None
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What was asked for beside a recipe, which brings everything: refused where it is something else."""
+    own = {"latents": latents, "groups": groups}
+    unasked = {"network": "auto", "likelihood": "auto", "hidden": list(HIDDEN)}
+    return (
+        {name: value for name, value in own.items() if value is not None},
+        {name: value for name, value in house.items() if name not in unasked or value != unasked[name]},
+    )
+
+
+def _by_name(method: Method, house: dict[str, Any]) -> tuple[str, dict[str, Any], dict[str, str]]:
+    """Method and architecture with names for parts of one's own, and the digests of their sources."""
+    ours = next((name for name, function in RECIPES.items() if function is method), method)
+    parts = {"method": ours, **{name: house[name] for name in ("network", "likelihood") if name in house}}
+    named = {name: given(part) for name, part in parts.items() if not isinstance(part, str)}
+    names = {name: named[name][0] if name in named else part for name, part in parts.items()}
+    return names.pop("method"), house | names, dict(named.values())
 
 
 def _as_methods_need(runs: Sequence[Run], dataset: Dataset) -> list[Run]:
@@ -133,5 +170,5 @@ def _size_of(groups: Sequence) -> int:
         raise ValueError(f"groups must be sizes such as 2,2,2 or lists of indices, got {groups!r}") from None
 
 
-def takes_groups(method: str) -> bool:
+def takes_groups(method: Method) -> bool:
     return "groups" in keywords(method_named(method))

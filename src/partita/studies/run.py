@@ -2,15 +2,18 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from partita.data._nearest import nearest
-from partita.recipes import RECIPES, Program, Recipe, build
+from partita.recipes import RECIPES, Adam, Program, Recipe, build
 from partita.recipes._equation import keywords
+from partita.recipes._own_methods import Method, as_function, method_name
 from partita.studies.source import identity
 from partita.training.carry import carried_by
+from partita.training.own_parts import find
 
 
 @dataclass(frozen=True)
@@ -19,6 +22,9 @@ class Run:
 
     `edition` counts the changes of what such a run computes, where it changed: so an id never stands for other weights
     than before. It is 1, and not written, unless `edition_of` its program says otherwise.
+
+    A method, network or likelihood of one's own is here by its name, and `sources` has a digest of its source: with
+    another source it is another run.
     """
 
     method: str
@@ -30,12 +36,14 @@ class Run:
     learning_rate: float
     seed: int
     edition: int = 1
+    sources: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self):
-        method_named(self.method)
-        for name in ("options", "architecture", "data"):
+        for name in ("options", "architecture", "data", "sources"):
             if not isinstance(getattr(self, name), Mapping):
                 raise ValueError(f"{name} must be an object of names and values, got {getattr(self, name)!r}")
+        if self.method not in self.sources:
+            method_named(self.method)
         for name, least in (("steps", 1), ("batch_size", 1), ("seed", 0)):
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
@@ -50,18 +58,46 @@ class Run:
 
     @property
     def program(self) -> Program:
-        options = dict(self.options)
+        options, house, method = dict(self.options), dict(self.architecture), self._part(self.method)
         if "groups" in options:
             options["groups"] = _tuples(options["groups"])
-        house = dict(self.architecture)
-        house["shape"], house["hidden"] = tuple(house["shape"]), tuple(house["hidden"])
-        return build(self.method, **options, **house, learning_rate=self.learning_rate)
+        for name in {"shape", "hidden"} & house.keys():
+            house[name] = tuple(house[name])
+        for name in {"network", "likelihood"} & house.keys():
+            house[name] = self._part(house[name])
+        if not isinstance(method, Recipe | Program) or self.learning_rate != Adam().learning_rate:
+            house["learning_rate"] = self.learning_rate
+        return build(method, **options, **house)
+
+    @property
+    def lacks(self) -> str | None:
+        """In words, which function of one's own is gone or has changed; None where all are there."""
+        try:
+            for name in self.sources:
+                self._part(name)
+        except ValueError as error:
+            return str(error)
+        return None
+
+    def _part(self, name: str) -> Any:
+        """A name of ours as it is; what somebody brought along, found again."""
+        if name not in self.sources:
+            return name
+        part, same = find(name, self.sources[name])
+        if not same:
+            raise ValueError(f"{name} has changed since: put its source back as it was, or train again")
+        return part
+
+    @property
+    def function(self) -> Callable[..., Recipe | Program]:
+        """That of its method; ValueError where it is gone."""
+        return method_named(self._part(self.method))
 
     @property
     def id(self) -> str:
         canonical = json.dumps({**self.as_json(), "data": identity(self.data)}, sort_keys=True, allow_nan=False)
         digest = hashlib.blake2b(canonical.encode(), digest_size=5).hexdigest()
-        return f"{self.method}-seed{self.seed}-{digest}"
+        return f"{re.sub('[^0-9A-Za-z_.]+', '-', self.method)}-seed{self.seed}-{digest}"
 
     @property
     def setting(self) -> str:
@@ -73,6 +109,8 @@ class Run:
         content = asdict(self)
         if self.edition == 1:
             del content["edition"]
+        if not self.sources:
+            del content["sources"]
         return content
 
     @classmethod
@@ -89,18 +127,18 @@ def edition_of(program: Program) -> int:
     return 2 if any(carry.rows for recipe in recipes for carry in carried_by(recipe).values()) else 1
 
 
-def method_named(name: str):
-    """The recipe of this name; ValueError, with the nearest name, when there is none."""
-    if name not in RECIPES:
-        raise ValueError(f"unknown method {name!r}{nearest(name, RECIPES)}; `partita methods` lists them")
-    return RECIPES[name]
+def method_named(method: Method) -> Callable[..., Recipe | Program]:
+    """The function of a method of this name, or of one's own; ValueError, with the nearest name, when there is none."""
+    if isinstance(method, str) and method not in RECIPES:
+        raise ValueError(f"unknown method {method!r}{nearest(method, RECIPES)}; `partita methods` lists them")
+    return as_function(method, RECIPES)
 
 
-def check_option(method: str, name: str) -> None:
+def check_option(method: Method, name: str) -> None:
     known = [key for key in keywords(method_named(method)) if key != "latents"]
     if name not in known:
         raise ValueError(
-            f"{method} has no option {name!r}{nearest(name, known)}; it takes {', '.join(known) or 'none'}"
+            f"{method_name(method)} has no option {name!r}{nearest(name, known)}; it takes {', '.join(known) or 'none'}"
         )
 
 

@@ -148,9 +148,9 @@ class Store:
 
     def model(self, run: Run, x_scale: float = 1.0, device: torch.device | None = None) -> Model:
         path = self.folder_of(run) / "weights.safetensors"
-        tensors, about = read_tensors(path, "weights")
-        if about.get("run") != run.id:
-            raise ValueError(f"{path} holds the weights of another run, {about.get('run')}")
+        tensors, about = self.weights(run)
+        if (lacking := run.lacks) is not None:
+            raise ValueError(lacking)
         try:
             candidate = run.program.candidates[about.get("candidate", 0)]
             groups = tuple(tuple(group) for group in about["groups"]) if candidate.finds_groups else None
@@ -159,6 +159,14 @@ class Store:
         except (ValueError, TypeError, KeyError, IndexError) as error:
             raise ValueError(f"{path} does not fit what the run is: {error}") from None
         return Model(recipe, tensors, x_scale, device or "cpu")
+
+    def weights(self, run: Run) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
+        """The trained parameters, and what their file says of them; ValueError where they are not this run's."""
+        path = self.folder_of(run) / "weights.safetensors"
+        tensors, about = read_tensors(path, "weights")
+        if about.get("run") != run.id:
+            raise ValueError(f"{path} holds the weights of another run, {about.get('run')}")
+        return tensors, about
 
     def history(self, run: Run) -> dict[str, np.ndarray]:
         """`step` and every logged quantity, an array each."""

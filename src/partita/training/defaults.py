@@ -9,7 +9,7 @@ import numpy as np
 
 from partita.data._some_rows import ROWS_LOOKED_AT, spread_rows
 from partita.distributions import LIKELIHOODS, Likelihood, as_likelihood
-from partita.networks.bodies import IMAGES_ONLY, burgess
+from partita.networks.bodies import TAKES
 
 NUMBERS_LOOKED_AT = 1 << 22
 FEWEST_ROWS = 50  # in each half
@@ -23,12 +23,12 @@ LEAST_SHARE, LEAST = 1e-3, 1e-8
 def choose_network(shape: Sequence[int]) -> tuple[str, str]:
     """The network for observations of this shape, and why."""
     try:
-        burgess(tuple(shape), 1, 1)
+        TAKES["burgess"](tuple(shape))
         if shape[0] not in (1, 3):
             raise ValueError("as many channels as no picture has")
     except ValueError:
         return "mlp", "vectors, or images of an unusual size, get fully connected layers"
-    return IMAGES_ONLY[0], "images of 32 or 64 pixels get the convolutions of Burgess et al. 2018"
+    return "burgess", "images of 32 or 64 pixels get the convolutions of Burgess et al. 2018"
 
 
 def choose_likelihood(x: np.ndarray, x_scale: float, latents: int) -> tuple[str, str]:

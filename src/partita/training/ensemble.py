@@ -19,9 +19,9 @@ from partita.training.device import check_precision, reproducibly
 from partita.training.device import compiled as by_compiler
 from partita.training.disk import STEPS_AHEAD, OnDisk
 from partita.training.draws import Draws, seed_of
-from partita.training.finish import Finish, finished, needs_finishing, rows_to_look_at
+from partita.training.finish import Finish, constants, finished, needs_finishing, rows_to_look_at
 from partita.training.held_out import HeldOut
-from partita.training.objective import moves, objective, values_at
+from partita.training.objective import moves, noise_columns, objective, values_at
 from partita.training.ranks import ALONE, Ranks
 from partita.training.row_parallel import check_row_parallel
 
@@ -80,12 +80,12 @@ class Ensemble:
         # where rows are held out, what is drawn are places in this list
         self.places = torch.as_tensor(self.split.training, device=device) if hold_out else None
         self.held_out: HeldOut | None = None
-        self.draws = Draws(self.seeds, self.size, batch_size, sum(self.recipe.noise.values()), device)
         each = [initial_parameters(recipe, seed) for recipe, seed in zip(self.recipes, self.seeds)]
         self.parameters = {
             name: torch.stack([own[name] for own in each]).to(device).requires_grad_() for name in each[0]
         }
         self.modules: dict[str, nn.Module] = {n: each.to(device) for n, each in built(self.recipe.networks).items()}
+        self.draws = Draws(self.seeds, self.size, batch_size, noise_columns(self.recipe, self.modules), device)
         if ranks.size > 1 and self.recipe.players:
             check_row_parallel(ranks, self.modules, batch_size)
         self.optimisers = [self._optimiser(player) for player in self.recipe.players]
@@ -222,7 +222,7 @@ class Ensemble:
         kept = self.held_out.best if best and self.held_out is not None else {}
         parameters = {name: p.detach()[e].clone() for name, p in (self.parameters | kept).items()}
         if not needs_finishing(self.finish, self.modules):
-            return parameters
+            return parameters | constants(self.modules)
         index = torch.as_tensor(rows_to_look_at((self.size, *self.x.shape[1:])), device=self.device)
         return finished(self.recipes[e], self.finish, parameters, self._observe(index), self.seeds[e])
 

@@ -33,6 +33,13 @@ def needs_finishing(finish: Finish | None, modules: Mapping[str, nn.Module]) -> 
     return finish is not None or bool(_normalisations(modules))
 
 
+def constants(modules: Mapping[str, nn.Module]) -> dict[str, Tensor]:
+    """What networks hold and nobody trains, by name: a user's may have some."""
+    states = {f"{name}.{key}": p for name, module in modules.items() for key, p in module.state_dict().items()}
+    trained = {f"{name}.{key}" for name, module in modules.items() for key, _ in module.named_parameters()}
+    return {name: p.detach().clone() for name, p in states.items() if name not in trained}
+
+
 def finished(
     recipe: Recipe, finish: Finish | None, parameters: Mapping[str, Tensor], rows: Mapping[str, Tensor], seed: int
 ) -> dict[str, Tensor]:

@@ -21,7 +21,7 @@ STRIDE = 10
 SECONDS_BETWEEN_CHECKPOINTS = 20.0
 
 OnBegin = Callable[[History], None]
-OnLog = Callable[[Ensemble, History], None]
+OnLog = Callable[[Ensemble, History], bool | None]
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def steps_of_fit(
 
     Rows held out are looked at at every log point; the best parameters there are kept where `keep_best`, and a model
     stops after `patience` of them without better ones. Raises Interrupted, with everything saved, when `stop` says so.
-    Ends early when no run goes on, or is finite any more.
+    Ends early when no run goes on, or is finite any more, or `on_log` says that it is enough.
     """
     ensemble.watch_held_out(log_every, keep_best=keep_best, patience=patience)
     held_out = ensemble.held_out
@@ -92,9 +92,8 @@ def steps_of_fit(
             seen = [held_out.look()] if held_out else []
             scores = watched.at(ensemble, len(history.steps) + 1, ensemble.step == steps)
             history.append(ensemble.step, np.concatenate([quantities, *seen, scores]))
-            if on_log is not None:
-                on_log(ensemble, history)
-            over = not history.finite().any()
+            enough = on_log is not None and on_log(ensemble, history)
+            over = bool(enough) or not history.finite().any()
         over = over or ensemble.step == steps or (held_out is not None and held_out.all_stopped)
         wish = stop()
         due = time.monotonic() - saved_at > seconds_between_checkpoints or over

@@ -112,4 +112,5 @@ class HeldOut:
 
     def _noise(self, seed: int) -> Tensor:
         generator = torch.Generator().manual_seed(seed_of(seed, "held out"))
-        return torch.randn(len(self.rows["x"]), self.ensemble.draws.columns, generator=generator, dtype=torch.float32)
+        columns = sum(self.ensemble.recipe.noise.values())  # no keys for dropout, so nothing is dropped
+        return torch.randn(len(self.rows["x"]), columns, generator=generator, dtype=torch.float32)

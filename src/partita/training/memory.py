@@ -12,7 +12,7 @@ from partita.networks._building import built
 from partita.recipes import Recipe
 from partita.training.carry import carried_by, rows_shown
 from partita.training.draws import POINTS_A_SHUFFLE_BLOCK, STEPS_A_NOISE_BLOCK
-from partita.training.objective import objective, values_at
+from partita.training.objective import noise_columns, objective, values_at
 
 # A parameter, its gradient, and Adam's two means.
 COPIES_OF_A_PARAMETER = 4
@@ -28,9 +28,9 @@ def bytes_a_model(recipe: Recipe, size: int, batch_size: int, device: torch.devi
     """Predicted peak of one more model in an ensemble: parameters, activations, draws, and what steps leave behind."""
     if not recipe.players:
         return 0
-    columns = sum(recipe.noise.values())
     with FakeTensorMode(), device:
         modules = built(recipe.networks)
+        columns = noise_columns(recipe, modules)
         parameters = {f"{name}.{key}": p for name, module in modules.items() for key, p in module.named_parameters()}
         rows, carry = _rows(recipe, batch_size), _carry(recipe, batch_size, size)
         noise, values = _floats(batch_size, columns), torch.tensor(values_at(recipe, 0), dtype=torch.float32)

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from partita.networks._building import own_parameters
+from partita.networks._dropout import dropping, keyed
 from partita.recipes import Ramp, Recipe
 from partita.recipes.recipe import value_at
 from partita.trace import Batch, Networks
@@ -31,6 +32,11 @@ def values_at(recipe: Recipe, step: float) -> list[float]:
     return weights + [value_at(v, step) for v in recipe.knobs.values()]
 
 
+def noise_columns(recipe: Recipe, modules: Mapping[str, nn.Module]) -> int:
+    """Numbers drawn a row and step: the recipe's noises, then one for each network with dropout."""
+    return sum(recipe.noise.values()) + len(dropping(modules))
+
+
 def objective(
     recipe: Recipe,
     turn: int,
@@ -47,10 +53,13 @@ def objective(
     vmap, for E models.
 
     `carry` is what earlier steps left (`trace.Carry`); `rows` holds x, and u and labelled where there are labels;
-    `noise` the recipe's noises side by side; `values` the numbers of `value_names`. Several `ranks` have their own rows
+    `noise` the recipe's noises side by side, then a column a network with dropout (without it, nothing is dropped);
+    `values` the numbers of `value_names`. Several `ranks` have their own rows
     of x each, and all rows of everything else.
     """
-    networks, x = taken_on(bound(modules, parameters), rows["x"], ranks)
+    own = sum(recipe.noise.values())
+    noise, keys = noise[..., :own], noise[..., own:]
+    networks, x = taken_on(bound(modules, parameters, keys), rows["x"], ranks)
     named = dict(zip(value_names(recipe), values.unbind(-1)))
     knobs = {name: named[f"knob.{name}"] for name in recipe.knobs}
     pieces = dict(zip(recipe.noise, noise.split(list(recipe.noise.values()), -1)))
@@ -78,16 +87,21 @@ def taken_on(networks: Networks, x: Tensor, ranks: Ranks) -> tuple[Networks, Any
     return {name: RowParallel(network, ranks) for name, network in networks.items()}, Own(x)
 
 
-def bound(modules: Mapping[str, nn.Module], parameters: Mapping[str, Tensor]) -> "dict[str, Bound]":
-    return {name: Bound(module, own_parameters(name, parameters)) for name, module in modules.items()}
+def bound(modules: Mapping[str, nn.Module], parameters: Mapping[str, Tensor], keys: Tensor) -> "dict[str, Bound]":
+    """The networks with these parameters. `keys` (M, columns) of noise: a column a network with dropout, or none."""
+    key = dict(zip(dropping(modules), keys[0].unbind(-1))) if keys.shape[-1] else {}
+    return {name: Bound(module, own_parameters(name, parameters), key.get(name)) for name, module in modules.items()}
 
 
 @dataclass(frozen=True, eq=False)  # compared by identity: the compiler hashes what it calls
 class Bound:
-    """A network with the parameters of one model: called like a module, and open to measures of the parameters."""
+    """A network with the parameters of one model: called like a module, and open to measures of the parameters. With a
+    `key`, it drops what the key says."""
 
     module: nn.Module
     parameters: Mapping[str, Tensor]
+    key: Tensor | None = None
 
     def __call__(self, *inputs: Tensor):
-        return functional_call(self.module, dict(self.parameters), inputs)
+        drop = {} if self.key is None else keyed(self.module, self.key)
+        return functional_call(self.module, {**self.parameters, **drop}, inputs)

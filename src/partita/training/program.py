@@ -70,17 +70,19 @@ def steps_of_training(
     *,
     checkpoints: Checkpoints | None = None,
     on_begin: Callable[[History], None] | None = None,
-    on_log: Callable[[int, History], None] | None = None,
+    on_log: Callable[[int, History], bool | None] | None = None,
     **loop,
 ) -> Steps[list[Trained]]:
     """Trains runs of one structure, each from its seed; `make` builds an ensemble of them.
 
-    `on_begin(history)` and `on_log(step, history)` see one column a run: the first replica, until one is chosen.
+    `on_begin(history)` and `on_log(step, history)` see one column a run: the first replica, until one is chosen. Where
+    `on_log` returns True nobody takes another step, and what comes after is done with the weights of then.
     """
     program = programs[0]
     if program.finds_groups and len(programs) > 1:
         raise ValueError("runs that find their groups may find different ones: they train one by one")
-    ended = []
+    ended: list[_Ended] = []
+    enough: list[int] = []  # the step at which `on_log` said so
     for number, candidate in enumerate(program.candidates):
         shown = list(range(0, len(seeds) * candidate.replicas, candidate.replicas))
 
@@ -88,14 +90,17 @@ def steps_of_training(
             if on_begin is not None:
                 on_begin(history.only(shown))
 
-        def logged(ensemble: Ensemble, history: History, shown=shown) -> None:
-            if on_log is not None:
-                on_log(ensemble.step, history.only(shown))
+        def logged(ensemble: Ensemble, history: History, shown=shown) -> bool:
+            if on_log is not None and on_log(ensemble.step, history.only(shown)):
+                enough.append(ensemble.step)
+            return bool(enough)
 
+        if enough:
+            break
         saved = None if checkpoints is None else checkpoints.candidate(number)
         alike = [each.candidates[number] for each in programs]
         loop |= {"on_begin": begin, "on_log": logged}
-        ended.append((yield from _Course(program, alike, seeds, make, steps, saved, loop).train()))
+        ended.append((yield from _Course(program, alike, seeds, make, steps, saved, loop, enough).train()))
     return [_kept(program, ended, run) for run in range(len(seeds))]
 
 
@@ -126,6 +131,7 @@ class _Course:
     steps: int
     checkpoints: Checkpoints | None
     loop: dict[str, Any]
+    enough: list[int]
 
     def train(self) -> Steps[_Ended]:
         first = self._first()
@@ -142,7 +148,7 @@ class _Course:
                 ensemble = self._ensemble(recipes, passage.groups)
                 map_latents(before, ensemble, passages)
             settings = self._settings(i) | {"checkpoints": self._saved(i), "history": history}
-            history = yield from steps_of_fit(ensemble, ends[i], **settings, **self.loop)
+            history = yield from steps_of_fit(ensemble, min([ends[i], *self.enough]), **settings, **self.loop)
         assert ensemble is not None
         assert history is not None
         return _Ended(ensemble, history, began, passage)

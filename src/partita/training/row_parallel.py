@@ -22,6 +22,7 @@ import torch
 from torch import Tensor, nn
 
 from partita.distributions import Decoded
+from partita.networks._dropout import dropping
 from partita.networks.normalise import BatchNorm
 from partita.training.ranks import Ranks, collectively
 
@@ -36,6 +37,11 @@ def check_row_parallel(ranks: Ranks, modules: Mapping[str, nn.Module], batch_siz
     if any(isinstance(layer, BatchNorm) for module in modules.values() for layer in module.modules()):
         raise ValueError(
             "batch normalisation would see the rows of one process alone: such a network cannot split a batch over "
+            "processes; use --split runs"
+        )
+    if dropping(modules):
+        raise ValueError(
+            "dropout would drop the same in the rows of every process: such a network cannot split a batch over "
             "processes; use --split runs"
         )
 

@@ -1,6 +1,6 @@
 """The scikit-learn face: fit an array, get the latents."""
 
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,21 +10,22 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_feature_names_in, check_array, check_is_fitted, validate_data
 
-from partita.data._nearest import nearest
-from partita.recipes import RECIPES, Candidate, Program, Recipe, build
-from partita.recipes._equation import keywords
+from partita.estimator._building import PARTS, built_program, chosen_architecture, known_recipe, plain_settings
+from partita.estimator._files import read_fitted, write_fitted
+from partita.networks.architecture import NetworkFunction
+from partita.recipes import Candidate, Program, Recipe
+from partita.recipes._own_methods import Method, method_name
 from partita.trace import Dream
 from partita.training import Ensemble, History, Model
-from partita.training.defaults import check_likelihood, choose_likelihood, choose_network
+from partita.training.callbacks import Callback, call, check_callbacks
+from partita.training.defaults import check_likelihood
 from partita.training.device import choose_device
-from partita.training.labels import LabelScale, required_labels
-from partita.training.observations import observations, units_in_words, why_diverged
-from partita.training.plain import as_json, from_json, plain
+from partita.training.labels import required_labels
+from partita.training.model import check_parameters
+from partita.training.observations import observations, why_diverged
 from partita.training.program import train_models
-from partita.training.tensors import read_tensors, write_tensors
 
 LOG_POINTS = 100
-RESTARTS = 8
 
 
 class Disentangler(TransformerMixin, BaseEstimator):
@@ -36,17 +37,21 @@ class Disentangler(TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    method : a name of `partita methods`.
-    latents : number of latents.
+    method : a name of `partita methods`, a `Recipe`, or a function that returns one: it is called with latents, shape,
+        network, likelihood, labels, learning_rate and `options`. A `Recipe` brings all of these itself.
+    latents : number of latents; None: as many as the groups have, else 6.
     groups : sizes `(2, 2, 2)`, index tuples `((0, 3), (1,), (2, 4, 5))`, or None: each latent a group of its own.
         "auto" lets pdisvae find them half-way through training; `groups_` has them.
     options : the method's own keywords, such as `{"beta": 4.0, "by": "importance"}`. Unless given here, `restarts` is
         8: PDisVAE with groups trains eight models at once and keeps the best, since one alone rarely separates them.
         With groups="auto" or posterior="full" it is 1.
-    network : "linear", "mlp", "burgess", "idvae", or "auto": convolutions for images of 32 or 64 pixels, else "mlp".
-    likelihood : a `Likelihood`, the name of one in `LIKELIHOODS` ("gaussian", "gaussian:0.25", "bernoulli", "poisson"),
-        or "auto": Bernoulli for images in [0, 1], for vectors a Gaussian with the variance that so many latents cannot
-        explain, from rows held out, else one learned: which shrinks where a large network remembers noise.
+    network : "linear", "mlp", "burgess", "idvae", or "auto": convolutions for images of 32 or 64 pixels, else "mlp". Or
+        a function `(shape, outputs, inputs) -> (encoder, decoder)` of plain modules.
+    likelihood : the name of one in `LIKELIHOODS` ("gaussian": one learned variance, "gaussian:features": one a feature,
+        "gaussian:0.25", "bernoulli", "poisson", "negative_binomial"), or "auto": Bernoulli for images in [0, 1], for
+        vectors a Gaussian with the variance that so many latents cannot explain, estimated from rows held out, else one
+        learned variance. A learned variance shrinks where a large network remembers the noise, and with it the weight
+        of KL and PC. Or a `Likelihood` of your own.
     steps, batch_size, learning_rate : of Adam.
     seed : the run is a function of the data and this number.
     device : "auto", "cpu" or "cuda".
@@ -54,6 +59,7 @@ class Disentangler(TransformerMixin, BaseEstimator):
     validation : rows never trained on, a share such as 0.1, or "blocks:0.1" for contiguous stretches of a time series.
         Then the best weights on them are kept, restarts are judged by it, and training ends after 20 log points without
         a better one (`options={"patience": 20}`); `history_` has `held_out_loss`.
+    callbacks : functions `(step, quantities)`, called at every log point with a dict of floats; True ends training.
 
     Attributes
     ----------
@@ -63,20 +69,21 @@ class Disentangler(TransformerMixin, BaseEstimator):
 
     def __init__(
         self,
-        method="pdisvae",
+        method: Method = "pdisvae",
         *,
-        latents=6,
-        groups=None,
-        options=None,
-        network="auto",
-        likelihood="auto",
-        steps=5000,
-        batch_size=128,
-        learning_rate=1e-3,
-        seed=0,
-        device="auto",
-        verbose=False,
-        validation=None,
+        latents: int | None = None,
+        groups: Sequence | str | None = None,
+        options: Mapping[str, Any] | None = None,
+        network: str | NetworkFunction = "auto",
+        likelihood: Any = "auto",
+        steps: int = 5000,
+        batch_size: int = 128,
+        learning_rate: float = 1e-3,
+        seed: int = 0,
+        device: Any = "auto",
+        verbose: bool = False,
+        validation: float | str | None = None,
+        callbacks: Sequence[Callback] = (),
     ):
         self.method = method
         self.latents = latents
@@ -91,19 +98,22 @@ class Disentangler(TransformerMixin, BaseEstimator):
         self.device = device
         self.verbose = verbose
         self.validation = validation
+        self.callbacks = callbacks
 
     def fit(self, X, y=None):
         """Learns from X, and from labels `y` where the method uses them: (n,) or (n, m) numbers, NaN in rows without;
         other methods ignore `y`."""
         X = np.asarray(validate_data(self, X, allow_nd=True, ensure_min_samples=2, dtype="numeric"))
         x, self.x_scale_ = observations(X)
-        self.label_scale_ = None
-        program = self._program(x)
+        self.label_scale_, self.shape_ = None, x.shape[1:]
+        check_callbacks(self.callbacks)
+        self.network_, self.likelihood_ = chosen_architecture(self._settings(), x, self.x_scale_)
+        program = self._program()
         check_likelihood(program.recipe.architecture.likelihood, x, self.x_scale_)
-        labels = required_labels(program.recipe, self.method, y, len(x))
+        labels = required_labels(program.recipe, method_name(self.method), y, len(x))
         if labels is not None:
             self.label_scale_ = labels.scale
-            program = self._built(self.network_, self.likelihood_, tuple(x.shape[1:]))
+            program = self._program()
         device = choose_device(self.device)
         for name, least in (("steps", 1), ("batch_size", 1), ("seed", 0)):
             if int(getattr(self, name)) < least:
@@ -129,7 +139,7 @@ class Disentangler(TransformerMixin, BaseEstimator):
         stopped = trained.diverged
         if stopped is not None:
             raise ValueError(f"the loss was no longer finite at step {stopped}: {why_diverged(x, self.x_scale_)}")
-        self.shape_, self.groups_, self.history_ = x.shape[1:], trained.recipe.groups, trained.history.of(0)
+        self.groups_, self.history_ = trained.recipe.groups, trained.history.of(0)
         self.candidate_ = trained.candidate
         self.parameters_ = trained.model
         return self
@@ -154,7 +164,7 @@ class Disentangler(TransformerMixin, BaseEstimator):
         methods other than iVAE, IDVAE and their semi-supervised kin."""
         model = self._fitted()
         if not model.sees_labels or self.label_scale_ is None:
-            raise ValueError(f"{self.method} has one prior p(z) for all observations: there is no p(z|u)")
+            raise ValueError(f"{method_name(self.method)} has one prior p(z) for all observations: there is no p(z|u)")
         mean, log_variance = model.prior(self.label_scale_.of(y, len(np.atleast_1d(y))))
         return mean.astype(np.float32), log_variance.astype(np.float32)
 
@@ -162,8 +172,9 @@ class Disentangler(TransformerMixin, BaseEstimator):
         """Decoded observations E[x|z], shaped and scaled like X."""
         model = self._fitted()
         Z = check_array(Z, dtype=np.float64)  # type: ignore[arg-type]
-        if Z.shape[1] != self.latents:
-            raise ValueError(f"Z has {Z.shape[1]} columns, the model has {self.latents} latents")
+        latents = model.recipe.architecture.latents
+        if Z.shape[1] != latents:
+            raise ValueError(f"Z has {Z.shape[1]} columns, the model has {latents} latents")
         return (model.decode(Z) / self.x_scale_).astype(np.float32)
 
     def sample(self, n):
@@ -174,8 +185,9 @@ class Disentangler(TransformerMixin, BaseEstimator):
         return (model.sample(int(n), int(self.seed)) / self.x_scale_).astype(np.float32)
 
     def _has_bound(self) -> bool:
-        if self.method in RECIPES and isinstance(build(self.method, shape=(1,)).recipe.trace, Dream):
-            raise AttributeError(f"{self.method} has no likelihood, so there is no ELBO to score by")
+        recipe = known_recipe(self.method)
+        if recipe is not None and isinstance(recipe.trace, Dream):
+            raise AttributeError(f"{method_name(self.method)} has no likelihood, so there is no ELBO to score by")
         return True
 
     @available_if(_has_bound)
@@ -192,82 +204,41 @@ class Disentangler(TransformerMixin, BaseEstimator):
         """z0, z1, ...: the latents by number. `input_features`, where given, must be the columns that were fitted."""
         check_is_fitted(self)
         _check_feature_names_in(self, input_features, generate_names=False)
-        return np.array([f"z{k}" for k in range(int(self.latents))], dtype=object)
+        return np.array([f"z{k}" for k in range(self._recipe().architecture.latents)], dtype=object)
 
     def save(self, path):
         """One safetensors file with the weights and everything `partita.load` needs."""
-        model = self._fitted()
-        about = {
-            "parameters": as_json(self._settings()),
-            "architecture": {"network": self.network_, "likelihood": self.likelihood_, "shape": list(self.shape_)},
-            "x_scale": self.x_scale_,
-            "n_features_in": self.n_features_in_,  # type: ignore[attr-defined]
-            "feature_names_in": list(getattr(self, "feature_names_in_", [])) or None,
-            "groups": [list(group) for group in self.groups_],
-            "candidate": self.candidate_,
-            "label_scale": None if self.label_scale_ is None else asdict(self.label_scale_),
-        }
-        history = {f"history/{name}": torch.as_tensor(values) for name, values in self.history_.items()}
-        weights = {f"weights/{name}": value for name, value in model.parameters.items()}
-        write_tensors(Path(path), "disentangler", weights | history, about)
+        check_is_fitted(self)
+        write_fitted(Path(path), self._settings(), vars(self))
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = False
         tags.transformer_tags.preserves_dtype = []
-        tags.target_tags.required = self.method in RECIPES and build(self.method, shape=(1,)).recipe.labels != "none"
+        recipe = known_recipe(self.method)
+        tags.target_tags.required = recipe is not None and recipe.labels != "none"
         return tags
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "parameters_")
 
     def _settings(self) -> dict[str, Any]:
-        """The parameters in Python's own types: refused before training is what could not be saved after it."""
-        return {name: plain(value, name) for name, value in self.get_params(deep=False).items()}
+        return plain_settings(self.get_params(deep=False))
 
-    def _program(self, x: np.ndarray) -> Program:
-        if self.method not in RECIPES:
-            meant = nearest(self.method, RECIPES)
-            raise ValueError(f"unknown method {self.method!r}{meant}; choose from {', '.join(RECIPES)}")
-        network, why_network = choose_network(x.shape[1:]) if self.network == "auto" else (self.network, "as asked")
-        auto = self.likelihood == "auto"
-        likelihood, why = choose_likelihood(x, self.x_scale_, self.latents) if auto else (self.likelihood, "as asked")
-        self.network_, self.likelihood_ = network, likelihood
-        if self.verbose:
-            print(f"network {network}: {why_network}\nlikelihood {likelihood}: {why}")
-            print(units_in_words(x, self.x_scale_))
-        return self._built(network, likelihood, tuple(x.shape[1:]))
-
-    def _built(self, network: str, likelihood: str, shape: tuple[int, ...]) -> Program:
-        known, settings = keywords(RECIPES[self.method]), self._settings()
-        options: dict[str, Any] = dict(settings["options"] or {})
-        for name in options:
-            if name not in known or name in ("latents", "groups"):
-                raise ValueError(f"{self.method} has no option {name!r}{nearest(name, known)}")
-        if "groups" in known:
-            options["groups"] = settings["groups"]
-        elif self.groups is not None:
-            raise ValueError(f"{self.method} has no groups; use pdisvae or hfvae, or groups=None")
-        if settings["validation"] is not None:
-            options["validation"] = settings["validation"]
-        if self.method == "pdisvae":
-            alone = isinstance(settings["groups"], str) or options.get("posterior") == "full"
-            options.setdefault("restarts", 1 if alone else RESTARTS)
-        return build(
-            self.method, **options, latents=settings["latents"], network=network, likelihood=likelihood, shape=shape,
-            labels=0 if self.label_scale_ is None else len(self.label_scale_.offset),
-            learning_rate=settings["learning_rate"],
-        )  # fmt: skip
+    def _program(self) -> Program:
+        labels = 0 if self.label_scale_ is None else len(self.label_scale_.offset)
+        return built_program(self._settings(), self.network_, self.likelihood_, tuple(self.shape_), labels)
 
     def _recipe(self) -> Recipe:
         """As trained: with the groups that were found, where they had to be."""
-        program = self._built(self.network_, self.likelihood_, tuple(self.shape_))
-        return program.candidates[self.candidate_].last(self.groups_)
+        return self._program().candidates[self.candidate_].last(self.groups_)
 
-    def _on_log(self, step: int, history: History) -> None:
+    def _on_log(self, step: int, history: History) -> bool:
+        quantities = dict(zip(history.names, history.row(-1)[:, 0].tolist()))
         if self.verbose and len(history.steps) % (LOG_POINTS // 10) == 0:
-            values = "  ".join(f"{name} {v:.4g}" for name, v in zip(history.names, history.row(-1)[:, 0]))
+            values = "  ".join(f"{name} {v:.4g}" for name, v in quantities.items())
             print(f"step {step} of {self.steps}: {values}")
+        return call(check_callbacks(self.callbacks), step, quantities=quantities)
 
     def _fitted(self) -> Model:
         check_is_fitted(self)
@@ -281,20 +252,18 @@ class Disentangler(TransformerMixin, BaseEstimator):
         return X
 
 
-def load(path) -> Disentangler:
-    """The estimator that `Disentangler.save` wrote."""
-    tensors, about = read_tensors(Path(path), "disentangler")
-    estimator = Disentangler(**from_json(about["parameters"]))
-    estimator.network_, estimator.likelihood_ = about["architecture"]["network"], about["architecture"]["likelihood"]
-    estimator.shape_ = tuple(about["architecture"]["shape"])
-    estimator.x_scale_, estimator.n_features_in_ = about["x_scale"], about["n_features_in"]  # type: ignore[attr-defined]
-    if about.get("feature_names_in"):
-        estimator.feature_names_in_ = np.array(about["feature_names_in"], dtype=object)  # type: ignore[attr-defined]
-    scale = about.get("label_scale")
-    estimator.label_scale_ = scale and LabelScale(tuple(scale["offset"]), tuple(scale["factor"]))
-    estimator.history_ = {n.removeprefix("history/"): t.numpy() for n, t in tensors.items() if n.startswith("history/")}
-    weights = {n.removeprefix("weights/"): t for n, t in tensors.items() if n.startswith("weights/")}
-    estimator.groups_ = tuple(tuple(group) for group in about["groups"])
-    estimator.candidate_ = about.get("candidate", 0)
-    estimator.parameters_ = weights
+def load(path, *, method=None, network=None, likelihood=None) -> Disentangler:
+    """The estimator that `Disentangler.save` wrote.
+
+    A method, network or likelihood of one's own is found by its name where its module is loaded; it is never imported
+    because a file says so. What cannot be found, such as a lambda, is given here again.
+    """
+    settings, fitted = read_fitted(Path(path), {"method": method, "network": network, "likelihood": likelihood})
+    estimator = Disentangler(**settings)
+    vars(estimator).update(fitted)
+    if any(not isinstance(settings[name], str) for name in PARTS):
+        try:
+            check_parameters(estimator._recipe(), estimator.parameters_)
+        except ValueError as error:
+            raise ValueError(f"{path} does not fit the functions it is loaded with: {error}") from None
     return estimator

@@ -68,6 +68,7 @@ VALUES = {
     "verbose": [(np.bool_(False), False), (0, 0)],
     "validation": [(None, None), (np.float32(0.5), 0.5), ("blocks:0.5", "blocks:0.5")],
     "method": [(np.str_("pdisvae"), "pdisvae")],
+    "callbacks": [((), ())],
 }
 
 
