@@ -7,6 +7,7 @@ networks, training, studies and reports know of p(x|z).
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import torch
@@ -128,6 +129,12 @@ def as_likelihood(likelihood: str | Likelihood) -> Likelihood:
     if variant is None or (found := variant(detail)) is None:
         raise ValueError(f"unknown likelihood {likelihood!r}: give {listed_likelihoods()}")
     return found
+
+
+def by_name(likelihood: Any) -> Any:
+    """A family of ours by its name, which files keep; anything else as it is."""
+    ours = isinstance(likelihood, Likelihood) and LIKELIHOODS.get(likelihood.name) is likelihood
+    return likelihood.name if ours else likelihood
 
 
 def listed_likelihoods() -> str:
