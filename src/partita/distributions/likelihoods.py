@@ -7,6 +7,7 @@ networks, training, studies and reports know of p(x|z).
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import torch
@@ -130,11 +131,10 @@ def as_likelihood(likelihood: str | Likelihood) -> Likelihood:
     return found
 
 
-def known_as(likelihood: str | Likelihood) -> str | Likelihood:
-    """The name of a family of ours, which files know it by; any other as it is."""
-    if isinstance(likelihood, Likelihood) and LIKELIHOODS.get(likelihood.name) == likelihood:
-        return likelihood.name
-    return likelihood
+def by_name(likelihood: Any) -> Any:
+    """A family of ours by its name, which files keep; anything else as it is."""
+    ours = isinstance(likelihood, Likelihood) and LIKELIHOODS.get(likelihood.name) == likelihood
+    return likelihood.name if ours else likelihood
 
 
 def listed_likelihoods() -> str:

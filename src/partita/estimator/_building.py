@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from partita.data._nearest import nearest
-from partita.distributions.likelihoods import known_as
+from partita.distributions.likelihoods import by_name
 from partita.recipes import RECIPES, Program, Recipe, build
 from partita.recipes._equation import HANDED_ON, keywords, usual_latents
 from partita.recipes._own_methods import as_function, method_name
@@ -24,7 +24,7 @@ def plain_settings(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters in Python's own types, but for parts of one's own: refused before training is what could not be
     saved after it. Callbacks are no part of what a model is."""
     kept = {name: value for name, value in parameters.items() if name != "callbacks"}
-    kept["likelihood"] = known_as(kept["likelihood"])
+    kept["likelihood"] = by_name(kept["likelihood"])
     return {name: value if _own(name, value) else plain(value, name) for name, value in kept.items()}
 
 

@@ -48,9 +48,11 @@ class Disentangler(TransformerMixin, BaseEstimator):
         With groups="auto" or posterior="full" it is 1.
     network : "linear", "mlp", "burgess", "idvae", or "auto": convolutions for images of 32 or 64 pixels, else "mlp". Or
         a function `(shape, outputs, inputs) -> (encoder, decoder)` of plain modules.
-    likelihood : a `Likelihood`, the name of one in `LIKELIHOODS` ("gaussian", "gaussian:0.25", "bernoulli", "poisson"),
-        or "auto": Bernoulli for images in [0, 1], for vectors a Gaussian with the variance that so many latents cannot
-        explain, from rows held out, else one learned: which shrinks where a large network remembers noise.
+    likelihood : the name of one in `LIKELIHOODS` ("gaussian": one learned variance, "gaussian:features": one a feature,
+        "gaussian:0.25", "bernoulli", "poisson", "negative_binomial"), or "auto": Bernoulli for images in [0, 1], for
+        vectors a Gaussian with the variance that so many latents cannot explain, estimated from rows held out, else one
+        learned variance. A learned variance shrinks where a large network remembers the noise, and with it the weight
+        of KL and PC. Or a `Likelihood` of your own.
     steps, batch_size, learning_rate : of Adam.
     seed : the run is a function of the data and this number.
     device : "auto", "cpu" or "cuda".

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from partita.metrics import Score
-from partita.studies.scores import COLUMNS, Scores
+from partita.studies.scores import COLUMNS, RunScores
 
 
-def summary_lines(results: Sequence[Scores]) -> list[str]:
+def summary_lines(results: Sequence[RunScores]) -> list[str]:
     """A table over settings; each cell is a mean over seeds with its 95% bootstrap interval over seeds."""
     lines = []
     shown = [column.name for column in COLUMNS if column.summary(results) is not None]

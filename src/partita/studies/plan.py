@@ -7,7 +7,7 @@ from typing import Any
 
 from partita.data import Dataset
 from partita.distributions import Likelihood
-from partita.distributions.likelihoods import known_as
+from partita.distributions.likelihoods import by_name
 from partita.networks.architecture import NetworkFunction
 from partita.recipes import RECIPES, Program, Recipe
 from partita.recipes._equation import keywords, usual_latents
@@ -53,7 +53,7 @@ def plan(
     """
     if latents is not None and latents < 1:
         raise ValueError(f"latents must be at least 1, got {latents}")
-    architecture = {"network": network, "likelihood": known_as(likelihood), "hidden": list(hidden)}
+    architecture = {"network": network, "likelihood": by_name(likelihood), "hidden": list(hidden)}
     if precision != "float32":  # named only where it differs: the ids of runs from before it could stay as they were
         architecture["precision"] = precision
     data = described(dataset)

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, TypedDict
+from typing import Any, NotRequired, Required, TypedDict
 
 from partita.metrics import Score, over_runs
 
@@ -32,8 +32,9 @@ class AtFixedWidth(TypedDict):
     null: Null
 
 
-class Dependence(TypedDict, total=False):
-    """Of the aggregated posterior, in nats; `by` is the estimator, `n` the rows it saw."""
+class Dependence(TypedDict):
+    """Of the aggregated posterior, in nats; `by` is the estimator, `n` the rows it saw. `joint` is there where the
+    latents are correlated given x."""
 
     mi: float
     tc: float
@@ -43,8 +44,8 @@ class Dependence(TypedDict, total=False):
     kl: float
     null: dict[str, Null]
     fixed_width: AtFixedWidth
-    joint: dict[str, float]
-    density: str
+    joint: NotRequired[dict[str, float]]
+    density: NotRequired[str]
     by: str
     n: int
     groups: list[list[int]]
@@ -54,27 +55,32 @@ class Dependence(TypedDict, total=False):
 class Scores(TypedDict, total=False):
     """`scores.json` of a run: what of it could be measured. `metrics` and the like hold `Score.as_dict()` by name."""
 
-    run: str
-    setting: str
-    scored: dict[str, Any]
-    n: int
+    run: Required[str]
+    scored: Required[dict[str, Any]]
+    n: Required[int]
+    reconstruction_mse: Required[float]
+    reconstruction_r2: Required[float]
     recon: float
     kl: float
     elbo: float
-    conditional_elbo: float
-    reconstruction_mse: float
-    reconstruction_r2: float
-    groups: list[list[int]]
+    groups: Required[list[list[int]]]
     alignment: Alignment
     alignment_fixed: Alignment
     alignment_regrouped: Alignment
-    correlation: Dependence
+    correlation: Required[Dependence]
     gaussian_tc: dict[str, Any]
     metrics: dict[str, dict[str, Any]]
     group_metrics: dict[str, dict[str, Any]]
     structure: dict[str, Any]
     udr: dict[str, Any]
-    with_u: "Scores"
+    with_u: dict[str, Any]
+
+
+class RunScores(Scores):
+    """Scores of a run among others: with its setting, all that it is but its seed."""
+
+    setting: str
+    seed: int
 
 
 @dataclass(frozen=True)

@@ -90,7 +90,7 @@ def taken_on(networks: Networks, x: Tensor, ranks: Ranks) -> tuple[Networks, Any
 def bound(modules: Mapping[str, nn.Module], parameters: Mapping[str, Tensor], keys: Tensor) -> "dict[str, Bound]":
     """The networks with these parameters. `keys` (M, columns) of noise: a column a network with dropout, or none."""
     key = dict(zip(dropping(modules), keys[0].unbind(-1))) if keys.shape[-1] else {}
-    return {name: Bound(each, own_parameters(name, parameters), key.get(name)) for name, each in modules.items()}
+    return {name: Bound(module, own_parameters(name, parameters), key.get(name)) for name, module in modules.items()}
 
 
 @dataclass(frozen=True, eq=False)  # compared by identity: the compiler hashes what it calls
