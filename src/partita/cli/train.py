@@ -65,6 +65,7 @@ def train(
     from partita.cli.progress import progress
     from partita.cli.values import parse_data, parse_groups, parse_options, parse_seeds, say_units, with_labels
     from partita.data import load
+    from partita.recipes._own_methods import has_no_groups
     from partita.studies import Store, plan
     from partita.studies import train as train_runs
     from partita.studies.plan import takes_groups
@@ -79,7 +80,7 @@ def train(
     say_units(dataset)
     methods = [part_named(name) for name in method.split(",")]
     if groups not in (None, "auto") and not any(map(takes_groups, methods)):
-        raise ValueError(f"{method} has no groups: leave --groups out, or use pdisvae or hfvae")
+        raise has_no_groups(method)
     runs = []
     for each in methods:
         runs += plan(

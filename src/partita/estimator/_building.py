@@ -9,7 +9,7 @@ from partita.data._nearest import nearest
 from partita.distributions.likelihoods import by_name
 from partita.recipes import RECIPES, Program, Recipe, build
 from partita.recipes._equation import HANDED_ON, keywords, usual_latents
-from partita.recipes._own_methods import as_function, method_name
+from partita.recipes._own_methods import as_function, has_no_groups, method_name
 from partita.training.defaults import choose_likelihood, choose_network
 from partita.training.observations import units_in_words
 from partita.training.own_parts import name_of
@@ -70,7 +70,7 @@ def built_program(
     if "groups" in known or (brings_its_own and settings["groups"] is not None):
         options["groups"] = settings["groups"]
     elif settings["groups"] is not None:
-        raise ValueError(f"{method_name(method)} has no groups; use pdisvae or hfvae, or groups=None")
+        raise has_no_groups(method)
     if settings["validation"] is not None:
         options["validation"] = settings["validation"]
     if method == "pdisvae":

@@ -11,7 +11,7 @@ from partita.distributions.likelihoods import by_name
 from partita.networks.architecture import NetworkFunction
 from partita.recipes import RECIPES, Program, Recipe
 from partita.recipes._equation import keywords, usual_latents
-from partita.recipes._own_methods import Method, method_name
+from partita.recipes._own_methods import Method, has_no_groups
 from partita.studies.run import Run, check_option, edition_of, method_named
 from partita.studies.source import described, labels_of
 from partita.training.defaults import check_likelihood, choose_likelihood, choose_network
@@ -95,7 +95,7 @@ def _settled(
     if takes_groups(method) and groups is not None:
         own["groups"] = groups if isinstance(groups, str) else list(groups)
     elif isinstance(groups, str):
-        raise ValueError(f"{method_name(method)} has no groups to find: groups={groups} is for pdisvae")
+        raise has_no_groups(method)
     network, likelihood = house["network"], house["likelihood"]
     if network == "auto":
         network = paper.get("network") or choose_network(dataset.shape)[0]
