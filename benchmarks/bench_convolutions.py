@@ -16,14 +16,14 @@ import torch
 from torch import nn
 
 from bench_training import rate
-from partita.kernels import convolutions
+from partita.kernels import dispatch
 from partita.measures.weights import log_weights
 from partita.recipes import RECIPES
 from partita.training import Ensemble
 from partita.training.device import choose_device
 
 BATCH, LATENTS, SIDE, IMAGES, BETA, STRIDE = 64, 10, 64, 4096, 6.0, 10
-found_c = convolutions.found_c
+found = dispatch.found_convolutions
 
 
 def plain_burgess() -> tuple[nn.Sequential, nn.Sequential]:
@@ -108,7 +108,7 @@ def main() -> None:
         if device.type == "cuda":
             torch.cuda.empty_cache()
             torch.cuda.reset_peak_memory_stats()
-        convolutions.found_c = (lambda: False) if whose == "PyTorch's" else found_c
+        dispatch.found_convolutions = (lambda: False) if whose == "PyTorch's" else found
         runs = ensemble_of(int(count), x, precision, compiled == "yes", arguments.network)
         speed = int(count) * STRIDE * rate(lambda runs=runs: runs.advance(STRIDE), arguments.seconds, device)
         peak = f"{torch.cuda.max_memory_allocated() / 1e6:,.0f}" if device.type == "cuda" else "–"

@@ -16,13 +16,13 @@ import numpy as np
 import torch
 
 from partita.data import Dataset, load
+from partita.data._some_rows import some_rows
 from partita.measures.correlation import correlation, gaussian_tc
 from partita.metrics import mig
 from partita.recipes import RECIPES
 from partita.recipes.restarts import put_together
 from partita.structure import align
 from partita.studies import Run, Store, plan, train
-from partita.studies._rows import some_rows
 from partita.training import Ensemble, Interrupted, Model
 from partita.training.device import choose_device
 from partita.training.latents import map_latents

@@ -1,4 +1,4 @@
-"""TC of the posterior means beside TC of the samples, for FactorVAE and RTC-VAE over the weight (spec 002, Fig. 3).
+"""TC of the posterior means beside TC of the samples, for FactorVAE and RTC-VAE by weight (RTC-VAE paper, Fig. 3).
 
 K = 10, the convolutions of Burgess et al., dSprites images (every 4th orientation, every 2nd place: 46,080), the
 discriminator with 6 hidden layers of 1000. All weights and seeds of a method are one ensemble; weight 0 is the VAE, or
@@ -16,9 +16,9 @@ import numpy as np
 import torch
 
 from partita.data import Dataset, load
+from partita.data._some_rows import some_rows
 from partita.metrics import gaussian_tc, mig
 from partita.studies import Run, Store, plan, train
-from partita.studies._rows import some_rows
 from partita.training import Interrupted
 from partita.training.device import choose_device
 from written import about, in_one_line, keep, markdown, mean_and_range

@@ -1,4 +1,4 @@
-"""InfoGAN on MNIST with a factorised reader Q and with a correlated one (spec 003, 4.2 and 5; P3-C8, P3-C9).
+"""InfoGAN on MNIST with a factorised reader Q and with a correlated one (docs/glossary.md).
 
 62 numbers of noise, 10 categories, 2 codes with weight 0.1, batches of 128, rate 2e-4 for everybody. The paper: with
 rho = 0 the codes turn and widen a digit, with rho = 0.9 they change which digit it is. Measured here: how often digits

@@ -29,10 +29,14 @@ MOVED |= {
     "partita.metrics.correspondence": "partita.metrics.mcc",
     "partita.metrics.importance": "partita.metrics.dci",
     "partita.metrics.infomec_scores": "partita.metrics.infomec",
-    "partita.metrics.information_gaps": "partita.metrics.mig",
     "partita.metrics.leaking": "partita.metrics.leakage",
     "partita.metrics.robustness": "partita.metrics.irs",
     "partita.metrics.separation": "partita.metrics.sap",
+    # each was split into modules of one metric
+    **{
+        f"partita.metrics.{name}": "partita.metrics"
+        for name in ("factorisation", "information_gaps", "interventions", "modular_explicit", "posterior_scores")
+    },
     "partita.reports.words": "partita.reports._captions",
     "partita.studies.ahead": "partita.studies._precompile",
     "partita.studies.room": "partita.studies._memory_budget",

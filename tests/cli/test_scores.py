@@ -61,4 +61,6 @@ def test_groups_and_scores_are_found_on_the_way(partita, tmp_path):
     assert scores["groups"] == groups
     refused = partita("train", "vae", *words, "--out", "other")
     assert refused.returncode == 2
-    assert refused.stderr == "partita: vae has no groups to find: groups=auto is for pdisvae\n"
+    assert refused.stderr == (
+        "partita: vae has no groups: leave groups out, or use pdisvae, which finds them, or hfvae\n"
+    )

@@ -2,7 +2,6 @@
 
 import hashlib
 import threading
-import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -111,9 +110,7 @@ def test_a_server_that_cannot_resume_starts_over(server):
 
 
 def test_a_stalled_transfer_is_given_up_and_resumed(server):
-    start = time.perf_counter()
     assert fetch(server, "stall", timeout=0.3).read_bytes() == CONTENT
-    assert time.perf_counter() - start < 5
     assert [first for _, first in server.log] == [0, 200_000, 400_000]
 
 

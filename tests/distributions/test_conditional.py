@@ -6,7 +6,6 @@ from torch.distributions import Normal, kl_divergence
 
 from partita.distributions import DiagonalNormal, EquicorrelatedNormal
 from partita.distributions.conditional import ConditionalNormal, LogitNormal
-from partita.distributions.uniform import UNIFORM
 
 MEANS, LOG_VARIANCES = (-1.5, 0.0, 2.0), (-3.0, 0.0, 1.0)
 
@@ -53,7 +52,7 @@ def test_labels_at_the_edge_have_finite_densities():
 
 @pytest.mark.parametrize("rho", [0.0, 0.9])
 def test_kl_to_a_conditional_prior(rho):
-    """The closed form of glossary X17 beside torch's own KL between Gaussians."""
+    """The closed form of X17 (docs/glossary.md) beside torch's own KL between Gaussians."""
     mean, log_variance, m, s = torch.randn(4, 6, 3, dtype=torch.float64).unbind(0)
     q = EquicorrelatedNormal(mean, log_variance, rho)
     found = ConditionalNormal(DiagonalNormal(m, s)).kl(q, mean)
@@ -68,11 +67,3 @@ def test_draws_of_a_conditional_prior_use_every_row():
     prior = ConditionalNormal(DiagonalNormal(torch.tensor([[0.0], [10.0]]), torch.full((2, 1), -20.0)))
     assert prior.sample(4, 1, np.random.default_rng(0)).round().ravel().tolist() == [0, 10, 0, 10]
     torch.testing.assert_close(prior.log_prob(torch.tensor([[0.0], [10.0]])), torch.full((2,), 10 - 0.9189385))
-
-
-def test_uniform_codes():
-    draws = UNIFORM.sample(20_000, 3, np.random.default_rng(0))
-    assert abs(draws).max() <= 1
-    assert draws.var() == pytest.approx(1 / 3, abs=0.01)
-    inside = torch.tensor([[0.5, -0.5], [2.0, 0.0]])
-    assert UNIFORM.log_prob(inside).tolist() == pytest.approx([-2 * np.log(2), -np.inf])

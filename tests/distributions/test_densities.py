@@ -3,7 +3,7 @@ import pytest
 import scipy.stats
 import torch
 
-from partita.distributions import Bernoulli, DiagonalNormal, Gaussian, StandardNormal
+from partita.distributions import DiagonalNormal, StandardNormal
 from partita.distributions._columns import columns
 
 
@@ -42,17 +42,6 @@ def test_the_pairwise_matrix_is_scipys(q):
     blocks = ((0, 1, 2, 3), (1, 3), (2,))
     for found, block in zip(q.pairwise(z, blocks), blocks):
         np.testing.assert_allclose(found, expected[..., list(block)].sum(-1), atol=1e-11)
-
-
-def test_likelihoods_are_scipys():
-    generator = torch.Generator().manual_seed(1)
-    logits = torch.randn(3, 1, 2, 2, generator=generator, dtype=torch.float64)
-    x = (torch.rand(3, 1, 2, 2, generator=generator) > 0.5).double()
-    expected = scipy.stats.bernoulli.logpmf(x, torch.sigmoid(logits)).reshape(3, -1).sum(1)
-    np.testing.assert_allclose(Bernoulli(logits).log_prob(x), expected, rtol=1e-12)
-    gaussian = Gaussian(logits, torch.tensor(-0.7, dtype=torch.float64))
-    expected = scipy.stats.norm.logpdf(x, logits, np.exp(-0.35)).reshape(3, -1).sum(1)
-    np.testing.assert_allclose(gaussian.log_prob(x), expected, rtol=1e-12)
 
 
 def test_float32_stays_finite_however_narrow_the_posteriors():

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import scipy.integrate
 import scipy.stats
 import torch
 
-from partita.distributions import STANDARD_NORMAL, DiagonalNormal, LpNested, parse_prior
+from partita.distributions import STANDARD_NORMAL, LpNested, parse_prior
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 SCIPY = {
@@ -29,21 +28,6 @@ def test_densities_are_scipys(name):
     np.testing.assert_allclose(parse_prior(name).log_prob(z), SCIPY[name].logpdf(z).sum(1), rtol=1e-12)
 
 
-@names
-def test_densities_integrate_to_one_with_unit_variance(name):
-    prior = parse_prior(name)
-
-    def moment(power):
-        def integrand(z):
-            return z**power * math.exp(prior.log_prob(torch.tensor([[z]], dtype=torch.float64)).item())
-
-        return scipy.integrate.quad(integrand, -math.inf, math.inf, limit=200)[0]
-
-    assert moment(0) == pytest.approx(1, abs=1e-7)
-    if name != "student:2.5":  # the tail converges too slowly for quadrature
-        assert moment(2) == pytest.approx(1, abs=1e-6)
-
-
 def test_x23_the_logistic_prior():
     prior = parse_prior("logistic")
     z = torch.zeros(1, 1, dtype=torch.float64)
@@ -51,27 +35,6 @@ def test_x23_the_logistic_prior():
     assert SCIPY["logistic"].stats("v") == pytest.approx(1)
     assert SCIPY["logistic"].stats("k") == pytest.approx(1.2)
     assert torch.isfinite(prior.log_prob(torch.tensor([[1e4]]))).all()
-
-
-@names
-def test_samplers_match_densities(name):
-    draws = parse_prior(name).sample(20000, 2, np.random.default_rng(0))
-    assert draws.shape == (20000, 2)
-    for column in draws.T:
-        assert scipy.stats.kstest(column, SCIPY[name].cdf).pvalue > 1e-3
-    assert abs(np.corrcoef(draws.T)[0, 1]) < 0.03
-
-
-@names
-def test_the_kl_from_the_sample_is_unbiased(name):
-    """Its mean over many draws is the integral of q log(q / p)."""
-    prior, mean, log_variance = parse_prior(name), 0.7, -1.0
-    draws = torch.randn(200000, 1, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    q = DiagonalNormal(torch.full_like(draws, mean), torch.full_like(draws, log_variance))
-    found = prior.kl(q, q.sample(draws))
-    density = scipy.stats.norm(mean, math.exp(0.5 * log_variance))
-    exact = scipy.integrate.quad(lambda z: density.pdf(z) * (density.logpdf(z) - SCIPY[name].logpdf(z)), -8, 8)[0]
-    assert found.mean().item() == pytest.approx(exact, abs=5 * found.std().item() / math.sqrt(len(draws)) + 1e-9)
 
 
 @pytest.mark.parametrize("bad", ["gauss", "student:2", "student:x", "laplace:1", "student:inf", 3])
@@ -121,28 +84,6 @@ def test_the_nested_sampler_is_exact(name, prior, case):
     assert information.mean().item() == pytest.approx(
         case["sampler"]["entropy_analytic"], abs=5 * information.std().item() / 200
     )
-
-
-@pytest.mark.parametrize(("p0", "p", "scale"), [(2.0, 2.1, None), (1.0, 2.0, None), (0.7, 1.3, 0.8), (3.0, 1.5, None)])
-def test_nested_densities_integrate_to_one_and_samplers_match(p0, p, scale):
-    prior = LpNested(((0, 1),), p0, p, scale)
-    side = torch.linspace(-40, 40, 4001, dtype=torch.float64) if p0 < 1 else torch.linspace(-15, 15, 1501).double()
-    side = side + 0.5 * (side[1] - side[0])  # midpoints: the density has a cusp at 0
-    grid = torch.cartesian_prod(side, side)
-    density = prior.log_prob(grid).exp() * (side[1] - side[0]) ** 2
-    assert density.sum().item() == pytest.approx(1, abs=2e-3)
-    z = prior.sample(40000, 2, np.random.default_rng(0))
-    marginal = density.reshape(len(side), -1).sum(1).cumsum(0).numpy()
-    for column in z.T:
-        assert (
-            scipy.stats.kstest(
-                column, lambda v: np.interp(v, side.numpy() + 0.5 * (side[1] - side[0]).item(), marginal)
-            ).pvalue
-            > 1e-3
-        )
-    if scale is None:
-        assert (density * grid[:, 0] ** 2).sum().item() == pytest.approx(1, abs=5e-3)
-        np.testing.assert_allclose(z.var(0), 1, atol=0.06)
 
 
 def test_x22_the_nested_prior_contains_the_others():

@@ -10,10 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.func import vmap
 
-from partita.kernels.batch import available, batch_log_sums
+from partita.kernels.batch import by_kernel
+from partita.kernels.dispatch import found_batch
 from partita.measures import log_weights
 
-pytestmark = pytest.mark.skipif(not available(torch.zeros(1)), reason="no C compiler on this machine")
+pytestmark = pytest.mark.skipif(not found_batch(), reason="no C compiler on this machine")
 
 
 def inputs(size, latents, sd, seed, models=()):
@@ -47,7 +48,7 @@ def test_value_and_gradient_are_those_of_the_sum_in_float64(size, latents, sd, s
     single = [t.requires_grad_() for t in inputs(size, latents, sd, seed)]
     double = [t.detach().double().requires_grad_() for t in single]
     weights = log_weights("importance", size, 3 * size).exp()
-    found = batch_log_sums(*single, weights, blocks)
+    found = by_kernel(*single, weights, blocks)
     wanted = by_brute_force(*double, weights.double(), blocks)
     torch.testing.assert_close(found.double(), wanted, atol=2e-5, rtol=2e-6)
     pull = torch.randn(wanted.shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
@@ -60,7 +61,7 @@ def test_narrow_posteriors_keep_the_self_term_to_rounding():
     """sd 1e-4 about means of size 1: only a point's own density reaches it, log q(z_i) = log w_ii + log q(z_i|n_i)."""
     z, mean, log_variance = inputs(128, 6, 1e-4, 0)
     weights = log_weights("importance", 128, 2000).exp()
-    found = batch_log_sums(z, mean, log_variance, weights, [tuple(range(6))])[0]
+    found = by_kernel(z, mean, log_variance, weights, [tuple(range(6))])[0]
     squares = (z.double() - mean.double()).square() * torch.exp(-log_variance.double())
     own = -0.5 * (squares + log_variance.double() + math.log(2 * math.pi)).sum(-1)
     torch.testing.assert_close(found.double(), own - math.log(2000), atol=1e-3, rtol=1e-5)
@@ -70,17 +71,17 @@ def test_many_models_at_once_are_the_single_ones_bit_for_bit():
     z, mean, log_variance = inputs(37, 5, 0.3, 1, models=(9,))
     weights = log_weights("mss", 37, 500).exp()
     blocks = [(0, 1, 2, 3, 4), (0, 4), (1,), (2, 3)]
-    together = vmap(lambda *t: batch_log_sums(*t, weights, blocks))(z, mean, log_variance)
+    together = vmap(lambda *t: by_kernel(*t, weights, blocks))(z, mean, log_variance)
     for e in range(9):
-        assert torch.equal(together[e], batch_log_sums(z[e], mean[e], log_variance[e], weights, blocks))
+        assert torch.equal(together[e], by_kernel(z[e], mean[e], log_variance[e], weights, blocks))
 
 
 def test_vmap_takes_what_the_models_share():
     z, mean, log_variance = inputs(20, 3, 0.5, 2)
     weights = log_weights("naive", 20, 20).exp()
     points = torch.stack([z, z + 0.1])
-    found = vmap(lambda p: batch_log_sums(p, mean, log_variance, weights, [(0, 1, 2)]))(points)
-    assert torch.equal(found[1], batch_log_sums(z + 0.1, mean, log_variance, weights, [(0, 1, 2)]))
+    found = vmap(lambda p: by_kernel(p, mean, log_variance, weights, [(0, 1, 2)]))(points)
+    assert torch.equal(found[1], by_kernel(z + 0.1, mean, log_variance, weights, [(0, 1, 2)]))
 
 
 def test_a_model_of_nan_leaves_its_neighbours_alone():
@@ -89,7 +90,7 @@ def test_a_model_of_nan_leaves_its_neighbours_alone():
     broken = [t.detach().clone() for t in single]
     broken[1][1] = float("nan")
     broken = [t.requires_grad_() for t in broken]
-    whole, partly = (batch_log_sums(*t, weights, [(0, 1), (2, 3)]) for t in (single, broken))
+    whole, partly = (by_kernel(*t, weights, [(0, 1), (2, 3)]) for t in (single, broken))
     assert torch.equal(whole[[0, 2]], partly[[0, 2]])
     assert partly[1].isnan().all()
     fine, odd = (torch.autograd.grad(t.sum(), leaves) for t, leaves in ((whole, single), (partly, broken)))
@@ -103,10 +104,10 @@ def test_a_machine_without_a_compiler_computes_with_torch():
     code = """
 import torch
 from partita.distributions import DiagonalNormal
-from partita.kernels.batch import available
+from partita.kernels.dispatch import found_batch
 from partita.measures import aggregate
 z = torch.linspace(-1, 1, 12).reshape(4, 3)
-assert not available(z)
+assert not found_batch()
 print(aggregate(DiagonalNormal(z, torch.zeros(4, 3)), z, [(0, 1, 2)], by="naive", size=4).sum().item())
 """
     environment = {"CC": "no-such-compiler", "PATH": "/nowhere"}
@@ -114,5 +115,5 @@ print(aggregate(DiagonalNormal(z, torch.zeros(4, 3)), z, [(0, 1, 2)], by="naive"
     assert run.returncode == 0, run.stderr
     z = torch.linspace(-1, 1, 12).reshape(4, 3)
     weights = torch.full((4, 4), 0.25)
-    expected = batch_log_sums(z, z, torch.zeros(4, 3), weights, [(0, 1, 2)]).sum().item()
+    expected = by_kernel(z, z, torch.zeros(4, 3), weights, [(0, 1, 2)]).sum().item()
     assert float(run.stdout) == pytest.approx(expected, abs=1e-5)

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.func import vmap
 
-from partita.kernels.convolutions import found_c
+from partita.kernels.dispatch import found_convolutions
 from partita.networks._convolutions import DownConv, UpConv, _of_our_kernels
 from partita.recipes import RECIPES
 from partita.training import Ensemble
@@ -64,7 +64,7 @@ def test_values_and_gradients(kind, channels_in, channels_out, side, models, rec
 
 @pytest.mark.parametrize(("kind", "channels_in", "channels_out", "side"), CASES)
 @pytest.mark.parametrize("rectified", [True, False])
-@pytest.mark.skipif(not found_c(), reason="needs a C compiler")
+@pytest.mark.skipif(not found_convolutions(), reason="needs a C compiler")
 def test_values_and_gradients_on_a_cpu(kind, channels_in, channels_out, side, rectified):
     torch.manual_seed(0)
     layer = kind(channels_in, channels_out, rectified=rectified)

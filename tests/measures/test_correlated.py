@@ -67,7 +67,7 @@ def test_x5_the_parts_are_the_sampled_kl(q):
 
 @families
 def test_x4_redundancy_has_the_conditional_term(q):
-    """PC = sum_g I_g - I + cPC (Theorem 1 of the mutual-information paper, rearranged; glossary 2.2)."""
+    """PC = sum_g I_g - I + cPC (Theorem 1 of the mutual-information paper; docs/glossary.md)."""
     z = q.sample(draws(12, 5, seed=3))
     found = decompose(q, z, GROUPS, by="importance", size=40)
     conditional = (q.log_prob(z) - q.log_prob_blocks(z, GROUPS).sum(-1)).mean()
@@ -84,7 +84,7 @@ def quantities(q, density, latents=10, batch=64):
 
 
 def test_the_factorised_density_misses_most_of_the_tc():
-    """A mixture of 64 components in 10 latents, sd 0.4, correlation 0.9: about 5 nats instead of 14 (spec 003, 2.3)."""
+    """A mixture of 64 components in 10 latents, sd 0.4, correlation 0.9: 5 nats instead of 14 (docs/glossary.md)."""
     q = EquicorrelatedNormal(draws(64, 10), torch.full((64, 10), 2 * np.log(0.4), dtype=torch.float64), 0.9)
     assert quantities(q, "exact") == pytest.approx(14.1, abs=1.0)
     assert quantities(q, "factorised") == pytest.approx(5.2, abs=1.0)

@@ -227,7 +227,7 @@ def test_columns_that_carry_nothing_are_left_out():
     assert gaussian_tc(double, ((0,), (1, 2, 3))) == np.inf
 
 
-# The law of the bias, glossary section 4: independent latents, true TC 0
+# The law of the bias, docs/glossary.md: independent latents, true TC 0
 
 ESTIMATORS = ("mws", "mss_published", "mss", "importance", "naive")
 TABLE = {

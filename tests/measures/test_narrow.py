@@ -1,7 +1,6 @@
 """Posteriors from very narrow to very wide: every path gives the sum in float64, forward and backward, and no NaN."""
 
 import math
-import sys
 
 import numpy as np
 import pytest
@@ -9,13 +8,11 @@ import torch
 from torch.func import vmap
 
 from partita.distributions import DiagonalNormal, EquicorrelatedNormal, FullNormal
-from partita.kernels import log_mixture
-from partita.kernels.batch import available
+from partita.kernels import dispatch, log_mixture
 from partita.measures import WEIGHTS, aggregate, correlation, decompose, log_weights, null_correlation
 from partita.measures.aggregate import aggregate_with_bank
 from partita.training.device import compiled as by_compiler
 
-MODULE = sys.modules["partita.measures.aggregate"]
 LATENTS, BATCH, SIZE = 10, 128, 2000
 BLOCKS = [tuple(range(LATENTS)), (0, 1), (4, 2, 3), (5,), (6,)]
 WIDTHS = [10.0, 4.0, 0.0, -8.0, -14.0, -16.0, -20.0, -30.0]
@@ -29,10 +26,10 @@ families = pytest.mark.parametrize("family", ["diagonal", "correlated", "full"])
 @pytest.fixture
 def device(path, monkeypatch):
     """Where this path computes; without the kernel, a CPU goes by plain torch."""
-    if path == "kernel" and not available(torch.zeros(1)):
+    if path == "kernel" and not dispatch.found_batch():
         pytest.skip("no C compiler on this machine")
     if path == "torch":
-        monkeypatch.setattr(MODULE, "available", lambda z: False)
+        monkeypatch.setattr(dispatch, "found_batch", lambda: False)
     return torch.device("cuda" if path == "cuda" else "cpu")
 
 

@@ -113,21 +113,10 @@ def test_nothing_to_find(name, labels):
 
 
 @pytest.mark.parametrize("name", SUPERVISED)
-@pytest.mark.parametrize(
-    ("codes", "factors", "message"),
-    [
-        (np.zeros((4, 2)), np.zeros((5, 2)), "codes has 4 rows but factors has 5"),
-        (np.full((4, 2), np.nan), np.zeros((4, 2)), "codes holds nan at row 0, column 0"),
-        (np.zeros((4, 2)), np.full((4, 1), np.inf), "factors holds inf"),
-        (np.zeros((0, 2)), np.zeros((0, 1)), "codes is empty"),
-        (np.zeros((4, 2, 2)), np.zeros((4, 1)), "codes must be a matrix"),
-        ([["a", "b"]], np.zeros((1, 1)), "codes must be an array of numbers"),
-    ],
-)
-def test_bad_input_is_one_clear_line(name, codes, factors, message):
-    with pytest.raises(ValueError, match=message) as caught:
-        score(name, codes, factors)
-    assert "\n" not in str(caught.value)
+def test_every_metric_takes_its_arrays_at_the_gate(name):
+    """`_inputs.codes_and_labels`, whose own tests have what it refuses."""
+    with pytest.raises(ValueError, match="codes holds nan at row 0, column 0"):
+        score(name, np.full((4, 2), np.nan), np.zeros((4, 2)))
 
 
 @pytest.mark.parametrize("name", [name for name in SUPERVISED if name != "mcc"])

@@ -38,7 +38,7 @@ def test_gaussian_variances(likelihood, shape_of_variance, learned):
     [
         ({"network": "burges"}, "did you mean 'burgess'"),
         ({"network": "burgess", "shape": (1, 30, 30)}, "32 x 32 or 64 x 64"),
-        ({"likelihood": "poisson"}, "unknown likelihood"),
+        ({"likelihood": "cauchy"}, "unknown likelihood .*: give bernoulli .*poisson"),
         ({"likelihood": "gaussian:-1"}, "unknown likelihood"),
         ({"latents": 0}, "latents must be at least 1"),
         ({"hidden": ()}, "hidden"),

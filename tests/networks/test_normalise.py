@@ -33,7 +33,7 @@ def test_a_vectorised_model_keeps_to_its_own_batch():
 
 
 def test_infogan_layers_have_the_published_sizes():
-    """Counted by hand from spec 003, section 4.2, 28 x 28 x 1: trunk, one linear output; generator from 74 inputs.
+    """Counted by hand from docs/glossary.md (InfoGAN), 28 x 28 x 1: trunk, one linear output; generator from 74 inputs.
     Layers before a normalisation have no bias."""
     house = Architecture((1, 28, 28), 74, "infogan", "bernoulli")
     encoder, decoder = (sum(p.numel() for p in net(house).parameters()) for net in (Encoder, Decoder))

@@ -97,7 +97,7 @@ RTC = {"latents": 4, "likelihood": "gaussian:0.25", "learning_rate": 1e-2, "widt
 def test_no_posterior_variance_ends_above_the_ceiling(trained):
     """Without a TC penalty, 1 / (1 + 2 eta) for every latent of every observation; unused latents come near it."""
     x = surplus()
-    (model,), _ = trained("rtc_vae", x, 1500, beta=0.0, eta=2.0, **RTC)
+    (model,), _ = trained("rtc_vae", x, 1300, beta=0.0, eta=2.0, **RTC)
     variances = np.exp(model.posterior(x)[1])
     assert variances.max() <= 0.2
     assert np.sort(variances.mean(0))[-2] > 0.12

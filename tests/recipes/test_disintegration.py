@@ -1,4 +1,4 @@
-"""The penalty on factors that live in several latents (spec 002, section 2.5)."""
+"""The penalty on factors that live in several latents (docs/glossary.md)."""
 
 import numpy as np
 import pytest

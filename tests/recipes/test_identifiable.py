@@ -1,4 +1,4 @@
-"""Methods with labels: the identities X24 to X28 (glossary, section 6), and what each paper says must show."""
+"""Methods with labels: the identities X24 to X28 (docs/glossary.md), and what each paper says must show."""
 
 from dataclasses import dataclass, replace
 

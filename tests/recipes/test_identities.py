@@ -1,4 +1,4 @@
-"""The identities between methods (glossary, section 6) as equalities of losses on the same draws."""
+"""The identities between methods (docs/glossary.md, Identities) as equalities of losses on the same draws."""
 
 import pytest
 import torch

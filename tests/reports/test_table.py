@@ -5,12 +5,13 @@ import pytest
 
 from partita.metrics import METRICS, over_runs
 from partita.reports._style import readable
-from partita.reports._table import RESULTS, bands, metric_columns, result_columns
+from partita.reports._table import bands, metric_columns, result_columns
 from partita.reports.study import Setting
+from partita.studies.scores import COLUMNS
 
 
 def column(header: str):
-    return next(c for c in RESULTS if c.header == header)
+    return next(c for c in COLUMNS if c.header == header)
 
 
 def settings_with(*scores) -> list[Setting]:
@@ -23,18 +24,17 @@ def settings_with(*scores) -> list[Setting]:
 
 def test_pc_is_compared_with_its_null_run_by_run():
     scores = [{"correlation": {"pc": pc, "null": {"pc": {"mean": null}}}} for pc, null in ((1.0, 0.75), (2.0, 0.25))]
-    (setting,) = settings_with(*scores)
-    summary = column("PC − null").summary(setting.records)
+    summary = column("PC − null").summary(scores)
     assert summary.value == pytest.approx(np.mean([0.25, 1.75]))
     assert summary.interval == over_runs([0.25, 1.75]).interval
 
 
 def test_missing_and_infinite_values_are_left_out_and_counted():
     (setting,) = settings_with({"elbo": -3.0}, {"elbo": float("nan")}, {}, None, {"elbo": None})
-    summary = column("ELBO").summary(setting.records)
+    summary = column("ELBO").summary(record.scores for record in setting.records)
     assert (summary.value, summary.n) == (-3.0, 1)
     assert [c.header for c in result_columns([setting])] == ["ELBO"]
-    assert column("R²").summary(setting.records) is None
+    assert column("R²").summary(record.scores for record in setting.records) is None
 
 
 def test_metric_columns_carry_protocol_direction_and_parts():
@@ -49,12 +49,12 @@ def test_metric_columns_carry_protocol_direction_and_parts():
     assert METRICS["mig"].summary in columns[0].explanation
     assert "ubisoft-2020, n = 50" in columns[0].explanation
     assert columns[0].arrow == "↑"
-    assert [c.summary(settings_with({"metrics": found})[0].records).value for c in columns[1:4]] == [0.1, 0.2, 0.3]
+    assert [c.summary([{"metrics": found}]).value for c in columns[1:4]] == [0.1, 0.2, 0.3]
 
 
 def test_bands_span_the_columns():
-    spans = bands(RESULTS)
-    assert sum(span for _, span in spans) == len(RESULTS)
+    spans = bands(COLUMNS)
+    assert sum(span for _, span in spans) == len(COLUMNS)
     assert len({name for name, _ in spans}) == len(spans)
 
 

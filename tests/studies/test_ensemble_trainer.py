@@ -39,8 +39,7 @@ def limited(monkeypatch, most: int, until: int) -> list[int]:
     return taken
 
 
-@pytest.mark.parametrize("restarts", [1, 2])
-@pytest.mark.parametrize("until", [0, 20, 40])
+@pytest.mark.parametrize(("until", "restarts"), [(0, 2), (20, 1), (40, 2)])
 def test_too_many_models_go_on_in_halves(dataset, tmp_path, monkeypatch, caplog, until, restarts):
     options = {"restarts": [restarts]}
     runs = plan(["pdisvae"], dataset, options=options, seeds=range(5), steps=60, batch_size=50)

@@ -20,11 +20,11 @@ def killed(scenario: str, folder: Path, every: int) -> dict:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked and killed")
-@pytest.mark.parametrize(("scenario", "every"), [("study", 41), ("interrupted", 23)])
+@pytest.mark.parametrize(("scenario", "every"), [("study", 83), ("interrupted", 47)])
 def test_killed_at_some_calls_that_change_files(scenario, every, tmp_path):
     found = killed(scenario, tmp_path, every)
     assert found["trouble"] == []
-    assert found["kills"] >= 14
+    assert found["kills"] >= 7  # at every one of them: below, in an hour
 
 
 @pytest.mark.slow

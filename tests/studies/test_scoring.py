@@ -4,9 +4,9 @@ import torch
 
 from partita import metrics
 from partita.data import load
+from partita.data._some_rows import shuffled_rows, some_rows
 from partita.studies import Store, evaluate_run, plan, train
 from partita.studies import evaluate as evaluating
-from partita.studies._rows import rows_to_score, some_rows
 from partita.studies._scoring import scored
 from partita.studies.evaluate import evaluate_agreement
 
@@ -27,7 +27,7 @@ def test_groups_of_latents_are_scored_against_groups_of_factors(study):
     mean, log_variance = store.model(runs[0], sprites.x_scale).posterior(sprites.x)
     assert list(scores["metrics"]) == ["mig", "modularity", "exact_tc"]
     assert scores["metrics"]["mig"]["value"] == pytest.approx(metrics.mig(mean, sprites.factors).value)
-    order = rows_to_score(len(mean))
+    order = shuffled_rows(len(mean))
     tc = metrics.exact_tc(mean[order], log_variance[order]).value
     assert scores["metrics"]["exact_tc"]["value"] == pytest.approx(tc)
     expected = metrics.mig(mean, sprites.factors, groups=(2, 2), factor_groups=((0, 1), (2,)))
@@ -62,11 +62,11 @@ def test_data_sorted_by_factor_are_scored_like_shuffled_ones(name, options):
 
 def test_rows_to_score_are_drawn_in_random_order_always_the_same():
     for size, most in ((500, None), (500, 1000), (5000, 200)):
-        rows = rows_to_score(size, most)
+        rows = shuffled_rows(size, most)
         assert len(rows) == len(set(rows.tolist())) == min(size, most or size)
-        assert np.array_equal(rows, rows_to_score(size, most))
+        assert np.array_equal(rows, shuffled_rows(size, most))
         assert abs(np.corrcoef(np.arange(len(rows)), rows)[0, 1]) < 0.2
-    assert np.array_equal(some_rows(5000, 200), np.sort(rows_to_score(5000, 200)))
+    assert np.array_equal(some_rows(5000, 200), np.sort(shuffled_rows(5000, 200)))
 
 
 def test_scores_that_hold_a_factor_fixed_draw_from_all_rows(study, monkeypatch):

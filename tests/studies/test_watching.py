@@ -7,8 +7,8 @@ import torch
 
 from partita import metrics, structure
 from partita.data import load
+from partita.data._some_rows import shuffled_rows
 from partita.studies import Store, execute, plan, train
-from partita.studies._rows import rows_to_score
 from partita.training import Interrupted
 
 CPU = torch.device("cpu")
@@ -36,7 +36,7 @@ def test_scores_are_in_the_log_and_change_nothing_else(sprites, tmp_path):
         assert set(history) - set(plain) == {"mig", "sap", "modularity", "gaussian_tc", "alignment"}
         looked = np.flatnonzero(np.isfinite(history["mig"]))
         assert (looked + 1).tolist() == [10, 20, 30, 40]
-        rows = rows_to_score(sprites.size)
+        rows = shuffled_rows(sprites.size)
         codes = with_scores.model(run, sprites.x_scale).posterior(sprites.x[rows])[0]
         factors = sprites.factors[rows]
         assert history["mig"][-1] == pytest.approx(metrics.mig(codes, factors).value, abs=1e-6)

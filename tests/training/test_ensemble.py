@@ -23,7 +23,7 @@ def test_the_engine_is_a_plain_pytorch_loop(x):
         engine.advance(1)
         q = encoder(rows)
         px = decoder(q.mean + torch.exp(0.5 * q.log_variance) * noise)
-        scale = torch.exp(0.5 * px.log_variance)
+        scale = torch.exp(0.5 * px.parameters["log_variance"])
         recon = -torch.distributions.Normal(px.mean, scale).log_prob(rows).sum(1).mean()
         posterior = torch.distributions.Normal(q.mean, torch.exp(0.5 * q.log_variance))
         kl = torch.distributions.kl_divergence(posterior, torch.distributions.Normal(0.0, 1.0)).sum(1).mean()

@@ -20,7 +20,7 @@ def test_the_first_restart_is_the_run_itself():
     assert len(set(seeds)) == 4
 
 
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", [pytest.param(0, marks=pytest.mark.slow), 1])
 def test_linear_models_find_the_groups_within_a_thousand_steps(seed):
     dataset = load("groups", seed=seed)
     model = Disentangler(groups=(2, 2, 2), network="linear", steps=1000, seed=seed, device="cpu").fit(dataset.x)

@@ -15,7 +15,7 @@ from partita.cli.evaluate import evaluate
 from partita.cli.methods import methods
 from partita.cli.metrics import metrics
 from partita.cli.report import report
-from partita.cli.train import train
+from partita.cli.train import WithNames, train
 from partita.cli.values import complain
 from partita.cli.verify import verify
 
@@ -30,7 +30,7 @@ app.command()(demo)
 app.command()(methods)
 app.command()(metrics)
 app.command()(data)
-app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(train)
+app.command(cls=WithNames, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(train)
 app.command()(evaluate)
 app.command()(report)
 app.command()(verify)

@@ -4,8 +4,21 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+import typer.core
 
 from partita.cli.values import complain
+
+
+class WithNames(typer.core.TyperCommand):
+    """Help that names the likelihoods there are: they are loaded, and torch with them, only when it is asked for."""
+
+    def format_help(self, ctx, formatter) -> None:
+        from partita.distributions import listed_likelihoods
+
+        for each in self.params:
+            if isinstance(each, typer.core.TyperOption) and each.name == "likelihood":
+                each.help = f"auto, {listed_likelihoods()}, or module:object"
+        super().format_help(ctx, formatter)
 
 
 def train(
@@ -22,9 +35,7 @@ def train(
     network: Annotated[
         str, typer.Option(help="auto, linear, mlp, burgess, idvae, infogan, or module:function")
     ] = "auto",
-    likelihood: Annotated[
-        str, typer.Option(help="auto, bernoulli, gaussian, gaussian:features, gaussian:0.25, or module:object")
-    ] = "auto",
+    likelihood: Annotated[str, typer.Option(help="auto, a name, or module:object")] = "auto",
     precision: Annotated[
         str, typer.Option(help="of the networks' layers: float32, or bf16 (quick on GPUs)")
     ] = "float32",
@@ -54,6 +65,7 @@ def train(
     from partita.cli.progress import progress
     from partita.cli.values import parse_data, parse_groups, parse_options, parse_seeds, say_units, with_labels
     from partita.data import load
+    from partita.recipes._own_methods import has_no_groups
     from partita.studies import Store, plan
     from partita.studies import train as train_runs
     from partita.studies.plan import takes_groups
@@ -68,7 +80,7 @@ def train(
     say_units(dataset)
     methods = [part_named(name) for name in method.split(",")]
     if groups not in (None, "auto") and not any(map(takes_groups, methods)):
-        raise ValueError(f"{method} has no groups: leave --groups out, or use pdisvae or hfvae")
+        raise has_no_groups(method)
     runs = []
     for each in methods:
         runs += plan(

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from partita.data._some_rows import spread_rows
 from partita.data.dataset import Dataset
 
-ROWS_LOOKED_AT = 2000
 # Training was seen to end in no numbers on movies of int16 (sizes of 100) and on chemistry (deviations 0.1 to 300).
 LARGE, UNEVEN = 10.0, 1000.0
 
@@ -29,7 +29,7 @@ class Units:
     @classmethod
     def of(cls, x: Any, x_scale: float = 1.0) -> "Units":
         """From rows spread evenly over the data; all 0 where nothing varies."""
-        chosen = np.unique(np.linspace(0, len(x) - 1, min(len(x), ROWS_LOOKED_AT)).astype(int))
+        chosen = spread_rows(len(x))
         rows = np.asarray(x[chosen], np.float64).reshape(len(chosen), -1) * x_scale
         deviations = rows.std(0)
         if not (varying := deviations > 0).any():

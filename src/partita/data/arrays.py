@@ -12,6 +12,7 @@ from partita.data._layout import arranged, arranged_shape, checked_axis
 from partita.data._movies import check_samples, pixel_courses
 from partita.data._nearest import listed
 from partita.data._npy import Header, npz_keys, read_npy, read_npz
+from partita.data._some_rows import spread_rows
 from partita.data.dataset import Dataset, all_finite
 from partita.data.rows import DiskRows
 
@@ -71,7 +72,7 @@ def default_scale(x: Any) -> float:
     if x.dtype != np.uint8:
         return 1.0
     # Of an array on disk a few rows must do.
-    rows = x if isinstance(x, np.ndarray) else x[np.unique(np.linspace(0, len(x) - 1, 64).astype(int))]
+    rows = x if isinstance(x, np.ndarray) else x[spread_rows(len(x), 64)]
     return 1 / 255 if rows.max(initial=0) > 1 else 1.0
 
 

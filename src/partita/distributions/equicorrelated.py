@@ -12,7 +12,7 @@ from partita.distributions.normal import LOG_2PI, NARROWEST, Block, DiagonalNorm
 
 @dataclass(frozen=True)
 class EquicorrelatedNormal:
-    """B densities N(mean, diag(sd) R diag(sd)), R = (1 - rho) I + rho 1 1^T, 0 <= rho < 1 (spec 003, eqs. 11-12).
+    """B densities N(mean, diag(sd) R diag(sd)), R = (1 - rho) I + rho 1 1^T, 0 <= rho < 1 (docs/glossary.md).
 
     A block of H latents is again equicorrelated: its R has inverse (I - rho / (1 + (H-1) rho) 1 1^T) / (1 - rho) and
     determinant (1 - rho)^(H-1) (1 + (H-1) rho). Single latents do not know of rho.

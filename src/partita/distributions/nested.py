@@ -16,7 +16,7 @@ SMALLEST = 1e-12
 
 @dataclass(frozen=True)
 class LpNested:
-    """p(z) = prod_g exp(-||z_g||_{p_g}^{p_0} / s_g) / Z_g (Stuehmer, Turner and Nowozin 2020; spec 000, section 2.3).
+    """p(z) = prod_g exp(-||z_g||_{p_g}^{p_0} / s_g) / Z_g (Stuehmer, Turner and Nowozin 2020; docs/glossary.md).
 
     log Z_g = log H + H log(2 Gamma(1 + 1/p_g)) - log Gamma(1 + H/p_g) - log p_0 + (H/p_0) log s + log Gamma(H/p_0).
     `inner` holds p_g: one number, or one a group. `scale` is s: one number, one a group, or None for unit variance of

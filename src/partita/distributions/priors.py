@@ -80,7 +80,7 @@ class Factorised:
 @dataclass(frozen=True)
 class Logistic:
     """p(z) = pi / (4 sqrt 3) sech^2(pi z / (2 sqrt 3)), the "logcosh" prior: scale sqrt(3) / pi, excess kurtosis 1.2
-    (spec 000, section 2.3)."""
+    (docs/glossary.md, Priors)."""
 
     def log_prob(self, z: Tensor) -> Tensor:
         y = z.abs() * (math.pi / (2 * math.sqrt(3)))
@@ -116,20 +116,26 @@ class StudentT:
         return rng.standard_t(self.degrees, shape) * math.sqrt(1 - 2 / self.degrees)
 
 
+PRIORS: dict[str, Prior] = {
+    "normal": STANDARD_NORMAL,
+    "logistic": Factorised(Logistic()),
+    "laplace": Factorised(Laplace()),
+    "student": Factorised(StudentT()),
+}
+
+
 def parse_prior(prior: str) -> Prior:
-    """The factorised prior of this name: "normal", "logistic", "laplace", "student" or "student:3"."""
+    """The factorised prior of this name: one of PRIORS, or "student:3" for other degrees of freedom."""
     name, _, detail = str(prior).partition(":")
-    plain = {"normal": STANDARD_NORMAL, "logistic": Factorised(Logistic()), "laplace": Factorised(Laplace())}
-    if name in plain and not detail:
-        return plain[name]
-    if name == "student":
-        try:
-            degrees = float(detail or 5.0)
-        except ValueError:
-            degrees = math.nan
-        if 2 < degrees < math.inf:
-            return Factorised(StudentT(degrees))
+    if name in PRIORS and not detail:
+        return PRIORS[name]
+    try:
+        degrees = float(detail) if name == "student" else math.nan
+    except ValueError:
+        degrees = math.nan
+    if 2 < degrees < math.inf:
+        return Factorised(StudentT(degrees))
     raise ValueError(
-        f"unknown prior {prior!r}: give 'normal', 'logistic', 'laplace', 'student' (5 degrees of freedom) or "
-        "'student:3' (any number above 2)"
+        f"unknown prior {prior!r}: give {', '.join(map(repr, PRIORS))} (5 degrees of freedom) or 'student:3' (any "
+        "number above 2)"
     )

@@ -1,9 +1,9 @@
 """The prior of InfoGAN's codes."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from partita.distributions.posterior import Posterior
@@ -15,7 +15,7 @@ class UniformCube:
 
     def log_prob(self, z: Tensor) -> Tensor:
         inside = (z.abs() <= 1).all(-1)
-        return torch.where(inside, -z.shape[-1] * np.log(2), -torch.inf)
+        return z.new_full((), -z.shape[-1] * math.log(2)).masked_fill(~inside, -math.inf)
 
     def kl(self, q: Posterior, z: Tensor) -> Tensor:
         """log q(z|n) - log p(z) at the sample; the expectation is infinite for a Gaussian q."""

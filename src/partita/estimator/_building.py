@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 
 from partita.data._nearest import nearest
+from partita.distributions.likelihoods import by_name
 from partita.recipes import RECIPES, Program, Recipe, build
 from partita.recipes._equation import HANDED_ON, keywords, usual_latents
-from partita.recipes._own_methods import as_function, method_name
+from partita.recipes._own_methods import as_function, has_no_groups, method_name
 from partita.recipes.unmixed import NETWORKS
 from partita.training.defaults import choose_likelihood, choose_network
 from partita.training.observations import units_in_words
@@ -24,6 +25,7 @@ def plain_settings(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters in Python's own types, but for parts of one's own: refused before training is what could not be
     saved after it. Callbacks are no part of what a model is."""
     kept = {name: value for name, value in parameters.items() if name != "callbacks"}
+    kept["likelihood"] = by_name(kept["likelihood"])
     return {name: value if _own(name, value) else plain(value, name) for name, value in kept.items()}
 
 
@@ -72,7 +74,7 @@ def built_program(
     if "groups" in known or (brings_its_own and settings["groups"] is not None):
         options["groups"] = settings["groups"]
     elif settings["groups"] is not None:
-        raise ValueError(f"{method_name(method)} has no groups; use pdisvae or hfvae, or groups=None")
+        raise has_no_groups(method)
     if settings["validation"] is not None:
         options["validation"] = settings["validation"]
     if starts_unmixed(settings, likelihood, shape) and not labels:

@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_feature_names_in, check_array, check_is_fitted, validate_data
 
+from partita.distributions import Likelihood
 from partita.estimator._building import PARTS, built_program, chosen_architecture, known_recipe, plain_settings
 from partita.estimator._files import read_fitted, write_fitted
 from partita.networks.architecture import NetworkFunction
@@ -18,6 +19,7 @@ from partita.recipes._own_methods import Method, method_name
 from partita.trace import Dream
 from partita.training import Ensemble, History, Model
 from partita.training.callbacks import Callback, call, check_callbacks
+from partita.training.defaults import check_likelihood
 from partita.training.device import choose_device
 from partita.training.labels import required_labels
 from partita.training.model import check_parameters
@@ -46,10 +48,11 @@ class Disentangler(TransformerMixin, BaseEstimator):
         With groups="auto" or posterior="full" it is 1.
     network : "linear", "mlp", "burgess", "idvae", or "auto": convolutions for images of 32 or 64 pixels, else "mlp". Or
         a function `(shape, outputs, inputs) -> (encoder, decoder)` of plain modules.
-    likelihood : "bernoulli", "gaussian" (one learned variance), "gaussian:features" (one a feature), "gaussian:0.25",
-        or "auto": Bernoulli for images in [0, 1], for vectors a Gaussian with the variance that so many latents cannot
-        explain, estimated from rows held out, else one learned variance. A learned variance shrinks where a large
-        network remembers the noise, and with it the weight of KL and PC. Or a `Likelihood` of your own.
+    likelihood : the name of one in `LIKELIHOODS` ("gaussian": one learned variance, "gaussian:features": one a feature,
+        "gaussian:0.25", "bernoulli", "poisson", "negative_binomial"), or "auto": Bernoulli for images in [0, 1], for
+        vectors a Gaussian with the variance that so many latents cannot explain, estimated from rows held out, else one
+        learned variance. A learned variance shrinks where a large network remembers the noise, and with it the weight
+        of KL and PC. Or a `Likelihood` of your own.
     steps, batch_size, learning_rate : of Adam.
     seed : the run is a function of the data and this number.
     device : "auto", "cpu" or "cuda".
@@ -73,7 +76,7 @@ class Disentangler(TransformerMixin, BaseEstimator):
         groups: Sequence | str | None = None,
         options: Mapping[str, Any] | None = None,
         network: str | NetworkFunction = "auto",
-        likelihood: Any = "auto",
+        likelihood: str | Likelihood = "auto",
         steps: int = 5000,
         batch_size: int = 128,
         learning_rate: float = 1e-3,
@@ -107,6 +110,7 @@ class Disentangler(TransformerMixin, BaseEstimator):
         check_callbacks(self.callbacks)
         self.network_, self.likelihood_ = chosen_architecture(self._settings(), x, self.x_scale_)
         program = self._program()
+        check_likelihood(program.recipe.architecture.likelihood, x, self.x_scale_)
         labels = required_labels(program.recipe, method_name(self.method), y, len(x))
         if labels is not None:
             self.label_scale_ = labels.scale

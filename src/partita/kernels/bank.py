@@ -12,7 +12,7 @@ from itertools import accumulate
 import torch
 from torch import Tensor
 
-from partita.kernels.build import found_triton
+from partita.kernels.dispatch import TRITON, implementation
 from partita.kernels.mixture import membership
 from partita.kernels.models import over_models
 from partita.kernels.standardise import LOG2_LENGTH, LOG2E
@@ -56,7 +56,7 @@ def _sums_and_slopes(
 
 
 def _implementation(z: Tensor) -> Callable[..., tuple[Tensor, Tensor]]:
-    if z.is_cuda and z.dtype == torch.float32 and found_triton():
+    if implementation("bank", z.device.type, z.dtype) == TRITON:
         from partita.kernels.triton_bank import sums_and_pulls
 
         return sums_and_pulls

@@ -1,7 +1,7 @@
 """The aggregated posterior of a minibatch of diagonal Gaussians as an operation of torch: kernels/batch.c on a CPU,
 `triton_batch` on a GPU.
 
-It differentiates, runs under `vmap` and inside `torch.compile`. Its twins in plain torch are in `measures.aggregate`.
+It differentiates, runs under `vmap` and inside `torch.compile`.
 """
 
 import ctypes
@@ -11,27 +11,22 @@ from itertools import accumulate
 import torch
 from torch import Tensor
 
-from partita.kernels.build import address, assumed_constant, found_triton, library, whole_numbers
+from partita.distributions import Posterior
+from partita.kernels.build import address, library, whole_numbers
+from partita.kernels.dispatch import TORCH, implementation
 
 Block = tuple[int, ...]
 
 
-def available(z: Tensor) -> bool:
-    """Whether a kernel is there for this tensor: float32, on a CPU with a C compiler or on a GPU with Triton."""
-    return z.dtype == torch.float32 and (_compiled() if z.device.type == "cpu" else z.is_cuda and _found_triton())
+def batch_log_sums(q: Posterior, z: Tensor, blocks: Sequence[Block], log_weights: Tensor) -> tuple[Tensor, ...]:
+    """logsumexp_j [log w_ij + log q(z_{i,S} | n_j)], (M,) for each block: of diagonal posteriors in one pass of a
+    kernel where there is one, else by plain torch. Both take differences: neither cancels, both agree to rounding."""
+    if q.marginals is q and implementation("batch", z.device.type, z.dtype) != TORCH:
+        return by_kernel(z, q.mean, q.log_variance, log_weights.exp(), blocks).unbind(-2)
+    return torch.logsumexp(q.pairwise(z, blocks) + log_weights, -1).unbind(-2)
 
 
-@assumed_constant
-def _found_triton() -> bool:
-    return found_triton()
-
-
-@assumed_constant
-def _compiled() -> bool:
-    return library("batch") is not None
-
-
-def batch_log_sums(z: Tensor, mean: Tensor, log_variance: Tensor, weights: Tensor, blocks: Sequence[Block]) -> Tensor:
+def by_kernel(z: Tensor, mean: Tensor, log_variance: Tensor, weights: Tensor, blocks: Sequence[Block]) -> Tensor:
     """log sum_j weights_ij prod_{k in S} N(z_ik; mean_jk, exp(log_variance_jk)), (..., blocks, M).
 
     z, mean and log_variance are (..., M, K), weights (M, M) without a gradient.

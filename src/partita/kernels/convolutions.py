@@ -8,17 +8,12 @@ idle. Images are channels last: big (E, B, 2S, 2S, C), small (E, B, S, S, D), we
 import torch
 from torch import Tensor
 
-from partita.kernels.build import address, assumed_constant, library, whole_numbers
+from partita.kernels.build import address, library, whole_numbers
 from partita.kernels.models import over_models
 
 # Small pixels a program takes at once; programs that keep a large GPU busy.
 ROWS, PROGRAMS = 128, 528
 LEAST_CHANNELS = 16
-
-
-@assumed_constant
-def found_c() -> bool:
-    return library("convolutions") is not None
 
 
 def covers(channels: int) -> bool:

@@ -8,8 +8,7 @@ from functools import cache
 import torch
 from torch import Tensor
 
-from partita.kernels import streaming
-from partita.kernels.build import found_triton
+from partita.kernels import dispatch, streaming
 from partita.kernels.standardise import Standardised, Units, units_of
 
 Block = tuple[int, ...]
@@ -96,7 +95,7 @@ def choose(
 
 def implementation(s: Standardised, dtype: torch.dtype) -> LogSums:
     """The Triton kernels for float32 on a CUDA device where Triton is installed, plain torch everywhere else."""
-    if s.z.device.type == "cuda" and dtype == torch.float32 and found_triton():
+    if dispatch.implementation("mixture", s.z.device.type, dtype) == dispatch.TRITON:
         from partita.kernels import triton_lse
 
         return triton_lse.log_sums

@@ -1,12 +1,14 @@
 """Quantities of a trace and of an aggregated posterior; a measure never sees a weight."""
 
 __all__ = [
+    "QUANTITIES",
     "WEIGHTS",
     "Correlation",
     "DensityRatio",
     "Discrimination",
     "NullCorrelation",
     "Parts",
+    "Quantity",
     "UninformativeEstimate",
     "aggregate",
     "capacity_gap",
@@ -31,6 +33,7 @@ __all__ = [
     "posterior_variance",
     "predictor_nll",
     "prior_kl",
+    "quantity",
     "reconstruction",
     "supervised",
     "weight_norm",
@@ -60,4 +63,5 @@ from partita.measures.labels import (
 )
 from partita.measures.moments import covariance_of_means, covariance_of_samples, posterior_variance
 from partita.measures.parts import Parts
+from partita.measures.quantities import QUANTITIES, Quantity, quantity
 from partita.measures.weights import WEIGHTS, log_weights

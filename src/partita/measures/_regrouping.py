@@ -13,11 +13,11 @@ import torch
 from torch import Tensor
 
 from partita.distributions import Groups
-from partita.kernels.mixture import log_mixture
+from partita.kernels import log_mixture
 
 MOST_ENUMERATED = 2000
 STARTS = 20
-KERNEL_WIDTH = 0.3  # at which standardised codes are compared whatever their posteriors (glossary, section 5)
+KERNEL_WIDTH = 0.3  # at which standardised codes are compared whatever their posteriors (docs/glossary.md)
 
 Block = tuple[int, ...]
 

@@ -1,4 +1,4 @@
-"""The quantities of InfoGAN's game, in nats per observation (Chen et al. 2016; spec 003, section 2.5)."""
+"""The quantities of InfoGAN's game, in nats per observation (Chen et al. 2016; docs/glossary.md)."""
 
 import torch
 from torch import Tensor

@@ -7,8 +7,7 @@ import torch
 from torch import Tensor
 
 from partita.distributions import DiagonalNormal, Posterior, as_groups, standard_normal_log_prob_each
-from partita.kernels.bank import bank_log_sums
-from partita.kernels.batch import available, batch_log_sums
+from partita.kernels import bank_log_sums, batch_log_sums
 from partita.measures.weights import log_weights
 
 Block = tuple[int, ...]
@@ -25,7 +24,7 @@ def aggregate(q: Posterior, z: Tensor, blocks: Sequence[Sequence[int]], *, by: s
     """
     asked = [tuple(sorted(block)) for block in blocks]
     distinct = list(dict.fromkeys(asked))
-    log_q = _log_sums(q.resolved, z, distinct, log_weights(by, z.shape[-2], size, z.device, z.dtype))
+    log_q = batch_log_sums(q.resolved, z, distinct, log_weights(by, z.shape[-2], size, z.device, z.dtype))
     return torch.stack([log_q[distinct.index(block)] for block in asked], -1)
 
 
@@ -44,7 +43,7 @@ def aggregate_with_bank(
     fresh = -torch.where(count > 0, size, batch).to(z.dtype).log()
     others = torch.log((size - batch) / (size * count.clamp(min=1)))
     q = q.resolved
-    inside = _log_sums(q, z, distinct, torch.zeros(batch, batch, dtype=z.dtype, device=z.device))
+    inside = batch_log_sums(q, z, distinct, torch.zeros(batch, batch, dtype=z.dtype, device=z.device))
     drawn_from = DiagonalNormal(q.mean.detach(), q.log_variance.detach())
     outside = bank_log_sums(z, drawn_from.log_prob_each(z.detach()), bank, distinct)
     logs = torch.logaddexp(torch.stack(inside, -1) + fresh, outside + others)
@@ -87,14 +86,6 @@ def decompose(
         "group_mi": (q.log_prob_blocks(z, parts) - in_groups).mean(-2),
         "group_kl": (in_groups - _sum_by_group(prior, parts)).mean(-2),
     }
-
-
-def _log_sums(q: Posterior, z: Tensor, blocks: Sequence[Block], weights: Tensor) -> tuple[Tensor, ...]:
-    """logsumexp_j [log w_ij + log q(z_{i,S} | n_j)], (M,) for each block: of diagonal posteriors in one pass of a
-    kernel where there is one, else by plain torch. Both take differences: neither cancels, both agree to rounding."""
-    if q.marginals is q and available(z):
-        return batch_log_sums(z, q.mean, q.log_variance, weights.exp(), blocks).unbind(-2)
-    return torch.logsumexp(q.pairwise(z, blocks) + weights, -1).unbind(-2)
 
 
 def _sum_by_group(each: Tensor, groups: Sequence[Block]) -> Tensor:

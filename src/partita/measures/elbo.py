@@ -17,7 +17,7 @@ def kl(trace: Trace) -> dict[str, Tensor]:
 
 def conditional_tc(trace: Trace) -> dict[str, Tensor]:
     """conditional_tc = E_n KL(q(z|n) || prod_k q(z_k|n)): what correlation between the latents given x adds to the KL.
-    0 for a diagonal posterior, the constant c = -1/2 log det R for equicorrelated noise (spec 003, eq. 12)."""
+    0 for a diagonal posterior, the constant c = -1/2 log det R for equicorrelated noise (docs/glossary.md)."""
     return {"conditional_tc": trace.q.conditional_tc.mean()}
 
 

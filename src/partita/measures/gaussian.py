@@ -41,3 +41,8 @@ def _whitened(columns: np.ndarray) -> np.ndarray:
     u, sizes, _ = np.linalg.svd(scaled, full_matrices=False)
     kept = sizes > np.sqrt(len(columns)) * max(columns.shape) * np.finfo(float).eps if columns.size else []
     return u[:, kept] * np.sqrt(len(columns))
+
+
+def kl_of_latents(mean: np.ndarray, log_variance: np.ndarray) -> np.ndarray:
+    """KL(q(z_k|n) || N(0, 1)) = (mean^2 + variance - 1 - log variance) / 2 of every latent, mean over rows n, (K,)."""
+    return 0.5 * (mean**2 + np.exp(log_variance) - 1 - log_variance).mean(0)

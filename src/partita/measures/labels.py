@@ -1,4 +1,4 @@
-"""What labels add to an objective, in nats per observation (spec 004, section 2.1).
+"""What labels add to an objective, in nats per observation (docs/glossary.md, Labels).
 
 Rows that do not show their labels count as 0 in sums over labelled rows: every quantity is a sum over the batch divided
 by its size M, so that fewer labels weigh less.
@@ -50,7 +50,7 @@ def disintegration(trace: Trace) -> dict[str, Tensor]:
     """disintegration = sum_j [sum_i r_ij^2 - max_i r_ij^2], r_ij the correlation of the mean of latent i with label j
     over the rows that show their labels: what latents other than its best one know of each factor, linearly.
 
-    The RTC-VAE paper proposes to penalise the number of latents linked to a factor (spec 002, section 2.5) and leaves
+    The RTC-VAE paper proposes to penalise the number of latents linked to a factor (docs/glossary.md) and leaves
     the link open; this one is smooth, bounded, and blind to links that are not linear.
     """
     u = trace.batch.u

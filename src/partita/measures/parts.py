@@ -14,11 +14,11 @@ from partita.trace import Carry, Trace
 
 @dataclass(frozen=True)
 class Parts:
-    """Estimates of mi, tc, pc and within_tc on the batch, by the estimator `by` (glossary, sections 2 and 4).
+    """Estimates of mi, tc, pc and within_tc on the batch, by the estimator `by` (docs/glossary.md, Estimators).
 
     Only the quantities asked for are computed: pc alone needs no single-latent densities, which are the dear ones.
     `density="factorised"` takes the product of single-latent densities for a block's, as if the latents were
-    independent given x: what code written for diagonal posteriors does with any other (spec 003, section 2.3).
+    independent given x: what code written for diagonal posteriors does with any other (docs/glossary.md).
     `by="bank"` sums over posteriors of `bank` points beyond the batch, too (`aggregate_with_bank`): means and
     log-variances as they were when last in one, which it carries from step to step.
     """

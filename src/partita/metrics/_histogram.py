@@ -57,3 +57,8 @@ def top_two(matrix: np.ndarray, axis: int) -> tuple[np.ndarray, np.ndarray]:
     first = np.take(ordered, -1, axis)
     second = np.take(ordered, -2, axis) if matrix.shape[axis] > 1 else np.zeros_like(first)
     return first, second
+
+
+def per_code_entropy(matrix: np.ndarray, binned: np.ndarray) -> np.ndarray:
+    entropy = entropies(binned)[:, None]
+    return np.divide(matrix, entropy, out=np.zeros_like(matrix), where=entropy > 0)

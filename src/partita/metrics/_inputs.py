@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from partita.data._switch import limits_are_no_news
 from partita.measures._arrays import as_pair
 from partita.metrics._histogram import equal_width
 
@@ -120,3 +121,9 @@ def warn_of_untrained(labels: np.ndarray) -> None:
                 stacklevel=3,
             )
             return
+
+
+def quietly(fit, *arguments):
+    """scikit-learn's iteration limit is part of the protocols; reaching it is no news."""
+    with limits_are_no_news:
+        return fit(*arguments)

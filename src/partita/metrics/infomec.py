@@ -10,8 +10,7 @@ from partita.measures._arrays import unit_scale
 from partita.measures._neighbours import label_information
 from partita.metrics._group_information import BETWEEN_GROUPS, Grouping, group_information, grouping, protocol_of
 from partita.metrics._histogram import entropies, equal_width, information_matrix
-from partita.metrics._inputs import check_protocol, class_counts, codes_and_labels, jointly_scaled, varying
-from partita.metrics.modular_explicit import quietly
+from partita.metrics._inputs import check_protocol, class_counts, codes_and_labels, jointly_scaled, quietly, varying
 from partita.metrics.score import Parts, Score, scored, versions
 
 INFOMEC_PROTOCOLS = ("infomec-2023", "infomec-by-entropy", BETWEEN_GROUPS)

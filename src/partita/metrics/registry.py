@@ -11,20 +11,29 @@ from partita.measures._arrays import as_matrix
 from partita.metrics._group_information import BETWEEN_GROUPS
 from partita.metrics._histogram import equal_width
 from partita.metrics._inputs import codes_and_labels
+from partita.metrics._interventions import Draw, grid_rows
+from partita.metrics.beta_vae import beta_vae
 from partita.metrics.dci import DCI_PROTOCOLS, dci
-from partita.metrics.factorisation import gaussian_tc, wasserstein_correlation
+from partita.metrics.dcimig import dcimig
+from partita.metrics.exact_tc import exact_tc
+from partita.metrics.explicitness import PROTOCOLS as EXPLICITNESS_PROTOCOLS
+from partita.metrics.explicitness import explicitness
+from partita.metrics.factor_vae import factor_vae
+from partita.metrics.gaussian_tc import gaussian_tc
 from partita.metrics.infomec import INFOMEC_PROTOCOLS, infomec
-from partita.metrics.interventions import Draw, beta_vae, factor_grid, factor_vae
 from partita.metrics.irs import IRS_PROTOCOLS, irs
+from partita.metrics.jemmig import jemmig
+from partita.metrics.latent_activity import latent_activity
 from partita.metrics.leakage import leakage
 from partita.metrics.mcc import mcc
-from partita.metrics.mig import GAP_PROTOCOLS, MIG_PROTOCOLS, dcimig, jemmig, mig, mig_sup
-from partita.metrics.modular_explicit import MODULARITY_PROTOCOLS, explicitness, modularity
-from partita.metrics.modular_explicit import PROTOCOLS as MODULAR_EXPLICIT_PROTOCOLS
-from partita.metrics.posterior_scores import exact_tc, latent_activity, monte_carlo_tc
+from partita.metrics.mig import MIG_PROTOCOLS, mig
+from partita.metrics.mig_sup import GAP_PROTOCOLS, mig_sup
+from partita.metrics.modularity import MODULARITY_PROTOCOLS, modularity
+from partita.metrics.monte_carlo_tc import monte_carlo_tc
 from partita.metrics.sap import SAP_PROTOCOLS, sap
 from partita.metrics.score import Score
 from partita.metrics.udr import udr
+from partita.metrics.wasserstein_correlation import wasserstein_correlation
 
 DLIB = ("dlib-2019",)
 
@@ -76,9 +85,7 @@ METRICS: dict[str, Metric] = {
         MODULARITY_PROTOCOLS,
         grouped=True,
     ),
-    "explicitness": Metric(
-        explicitness, "a linear classifier tells a factor's values apart", MODULAR_EXPLICIT_PROTOCOLS
-    ),
+    "explicitness": Metric(explicitness, "a linear classifier tells a factor's values apart", EXPLICITNESS_PROTOCOLS),
     "irs": Metric(irs, "a latent stays put while other factors change", IRS_PROTOCOLS),
     "beta_vae": Metric(beta_vae, "the factor pairs share is read off their code difference", DLIB, needs="grid"),
     "factor_vae": Metric(factor_vae, "the latent that varies least names the held factor", DLIB, needs="grid"),
@@ -163,7 +170,7 @@ def evaluate(
         reasons = inapplicable(codes, classes, log_variance, groups, draw)
         chosen = [name for name in METRICS if name not in reasons]
     else:
-        chosen = _named(metrics)
+        chosen = named(metrics)
     scores = {}
     for name in chosen:
         as_classes = METRICS[name].real == "binned"
@@ -180,8 +187,16 @@ def in_classes(factors: np.ndarray) -> np.ndarray:
     return np.where(real, equal_width(factors, 20), factors) if real.any() else factors
 
 
-def _named(metrics: str | Sequence[str]) -> list[str]:
-    names = [name.strip() for name in metrics.split(",")] if isinstance(metrics, str) else list(metrics)
+def split_names(names: str | Sequence[str]) -> list[str]:
+    """A list of names, from that or from "mig, sap"."""
+    return [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
+
+
+def named(metrics: str | Sequence[str]) -> list[str]:
+    """Metrics by name: "all", "mig,sap" or a sequence; ValueError where one is unknown."""
+    if metrics == "all":
+        return list(METRICS)
+    names = split_names(metrics)
     unknown = [name for name in names if name not in METRICS]
     if unknown:
         raise ValueError(f"unknown metric {', '.join(map(repr, unknown))}: choose from {', '.join(METRICS)}")
@@ -207,7 +222,7 @@ def inapplicable(
     if draw is not None:
         return reasons
     try:
-        factor_grid(*codes_and_labels(codes, factors, "this"), "this")
+        grid_rows(*codes_and_labels(codes, factors, "this"), "this")
     except ValueError as error:
         reasons |= dict.fromkeys(_needing("grid"), str(error))
     return reasons

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from partita.measures._arrays import as_matrix
+from partita.metrics._independence import against_null
 from partita.metrics._inputs import check_protocol, column_scaled
-from partita.metrics.factorisation import against_null
 from partita.metrics.mcc import absolute_correlation
 from partita.metrics.score import Parts, Score, scored, versions
 

@@ -67,3 +67,8 @@ def built(factories: Mapping[str, Callable[[], nn.Module]], seed: int = 0) -> di
     """A network of each factory, by name; `seed` is for those whose first parameters matter."""
     with Seeded(seed), torch.inference_mode(False):
         return {name: make() for name, make in factories.items()}
+
+
+def own_parameters(name: str, parameters: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Of the parameters of a model, "encoder.body.0.weight", those of one network by the names it knows them by."""
+    return {key.removeprefix(f"{name}."): value for key, value in parameters.items() if key.startswith(f"{name}.")}

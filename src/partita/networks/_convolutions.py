@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn.functional import conv2d, conv_transpose2d, relu
 
 from partita.kernels import convolutions
-from partita.kernels.build import found_triton
+from partita.kernels.dispatch import TORCH, implementation
 
 
 class DownConv(nn.Conv2d):
@@ -46,12 +46,9 @@ def _of_our_kernels(image: Tensor, weight: Tensor) -> torch.dtype | None:
     4, 4) in both directions."""
     if not convolutions.covers(weight.shape[0]):
         return None
-    lower = torch.is_autocast_enabled(image.device.type)
-    if image.device.type == "cuda" and lower and found_triton():
-        return torch.bfloat16
-    if image.device.type == "cpu" and image.dtype == torch.float32 and not lower and convolutions.found_c():
-        return torch.float32
-    return None
+    kind = image.device.type
+    precision = torch.bfloat16 if torch.is_autocast_enabled(kind) else image.dtype
+    return None if implementation("convolutions", kind, precision) == TORCH else precision
 
 
 def _by_taps(operation: Callable, image: Tensor, layer: DownConv | UpConv, precision: torch.dtype) -> Tensor:

@@ -1,10 +1,10 @@
-"""The networks of a game between a generator and a critic, with a reader of the codes (InfoGAN; spec 003, 4.2)."""
+"""The networks of a game between a generator and a critic, with a reader of the codes (InfoGAN; docs/glossary.md)."""
 
 import torch
 from torch import Tensor, nn
 
-from partita.distributions import Bernoulli, Gaussian, Posterior
-from partita.networks.architecture import Architecture, parse_likelihood
+from partita.distributions import Decoded, Posterior, as_likelihood
+from partita.networks.architecture import Architecture, given
 from partita.networks.normalise import BatchNorm
 from partita.networks.posteriors import POSTERIORS
 
@@ -15,9 +15,10 @@ class Trunk(nn.Module):
     def __init__(self, architecture: Architecture):
         super().__init__()
         self.body, _ = architecture.features()
+        self.shown = as_likelihood(architecture.likelihood).shown
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.body(x)
+        return self.body(self.shown(x))
 
 
 class Critic(nn.Module):
@@ -62,8 +63,12 @@ class Generator(nn.Module):
 
     def __init__(self, architecture: Architecture, *, categories: int = 0, noise: int = 0):
         super().__init__()
-        _, self.body = architecture.bodies(width_in=architecture.latents + categories + noise)
-        self.family, _ = parse_likelihood(architecture.likelihood)
+        self.likelihood = as_likelihood(architecture.likelihood)
+        inputs = architecture.latents + categories + noise
+        _, self.body = architecture.bodies(width_in=inputs, numbers=self.likelihood.outputs)
+        # nothing is learned from a density here, so what it would learn stays where it starts
+        start = self.likelihood.parameters(architecture.shape)
+        self.own = given(self, {name: value.detach() for name, value in start.items()})
         self.latents = architecture.latents
         first = torch.zeros(1, categories + noise)
         if categories:
@@ -75,9 +80,8 @@ class Generator(nn.Module):
         """The layer that codes, category and noise go into, in this order."""
         return self.body[0]  # type: ignore[return-value]
 
-    def forward(self, z: Tensor) -> Bernoulli | Gaussian:
+    def forward(self, z: Tensor) -> Decoded:
         missing = self.latents + self.rest.shape[-1] - z.shape[-1]
         if missing:
             z = torch.cat([z, self.rest[:, -missing:].expand(len(z), -1)], -1)
-        output = self.body(z)
-        return Bernoulli(output) if self.family == "bernoulli" else Gaussian(output, torch.zeros_like(output[:1]))
+        return self.likelihood.at(self.body(z), {name: getattr(self, name) for name in self.own})

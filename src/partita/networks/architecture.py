@@ -1,7 +1,6 @@
 """Which networks a model has, as data; and the encoder and decoder themselves."""
 
-import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from partita.data._nearest import nearest
-from partita.distributions import Bernoulli, Gaussian, Posterior
+from partita.distributions import Decoded, Likelihood, Posterior, as_likelihood
 from partita.networks._users import NetworkFunction, bodies_of, check_network
 from partita.networks.bodies import BODIES, TAKES
 from partita.networks.posteriors import POSTERIORS, checked_rho
@@ -29,16 +28,15 @@ class Architecture:
     `network` is a name of BODIES, or a function `(shape, outputs, inputs) -> (encoder, decoder)` of plain modules: the
     encoder makes (B, outputs) of (B, *shape), the decoder (B, *shape) of (B, inputs). An encoder whose forward takes
     `beside` gets labels and covariates there (their number goes to the function, where that takes `beside` too).
-    `likelihood` is "bernoulli", "gaussian" (one learned variance), "gaussian:features" (one learned variance a
-    feature) or "gaussian:0.25" (fixed variance). `posterior` is "diagonal", "correlated" (noise with correlation `rho`
-    between all latents, 0.9 unless said) or "full" (a covariance learned for every observation). With `precision`
-    "bf16" the layers of networks compute in bfloat16; parameters, densities and losses stay float32.
+    `likelihood` is a `Likelihood`, or the name of one in `LIKELIHOODS`. `posterior` is "diagonal", "correlated" (noise
+    with correlation `rho` between all latents, 0.9 unless said) or "full" (a covariance learned for every observation).
+    With `precision` "bf16" the layers of networks compute in bfloat16; parameters, densities and losses stay float32.
     """
 
     shape: tuple[int, ...]
     latents: int
     network: str | NetworkFunction = "mlp"
-    likelihood: str = "gaussian"
+    likelihood: str | Likelihood = "gaussian"
     hidden: tuple[int, ...] = (256, 256)
     labels: int = 0
     posterior: str = "diagonal"
@@ -61,12 +59,29 @@ class Architecture:
             raise ValueError(f"labels must be at least 0, got {self.labels}")
         if self.precision not in PRECISIONS:
             raise ValueError(f"unknown precision {self.precision!r}: use {' or '.join(PRECISIONS)}")
-        parse_likelihood(self.likelihood)
+        family = as_likelihood(self.likelihood)
         checked_rho(self.posterior, self.rho)
+        self._check(tuple(self.shape))
+        if family.outputs > 1:
+            wanted = self._decoded(family.outputs)
+            try:
+                self._check(wanted)
+            except ValueError as error:
+                raise ValueError(
+                    f"likelihood {family.name!r} has {family.outputs} numbers a feature, so its decoder is that of "
+                    f"observations of shape {wanted}: {error}"
+                ) from error
+
+    def _check(self, shape: tuple[int, ...]) -> None:
+        """ValueError where the network does not take observations of this shape."""
         if callable(self.network):
-            check_network(self.network, tuple(self.shape), self.width, self.latents)
+            check_network(self.network, shape, self.width, self.latents)
         elif self.network in TAKES:
-            TAKES[self.network](self.shape)
+            TAKES[self.network](shape)
+
+    def _decoded(self, numbers: int) -> tuple[int, ...]:
+        """The shape of what a decoder makes that gives so many numbers for every feature: channels, side by side."""
+        return (numbers * self.shape[0], *self.shape[1:])
 
     @property
     def width(self) -> int:
@@ -74,15 +89,16 @@ class Architecture:
         return POSTERIORS[self.posterior].width(self.latents)
 
     def bodies(
-        self, width_out: int | None = None, beside: int = 0, width_in: int | None = None
+        self, width_out: int | None = None, beside: int = 0, width_in: int | None = None, numbers: int = 1
     ) -> tuple[nn.Sequential, nn.Sequential]:
         """Layers of an encoder with `width_out` outputs (those of q(z|x) unless said), and of a decoder with `width_in`
-        inputs (the latents unless said)."""
+        inputs (the latents unless said) and so many `numbers` for every feature."""
         width_out, width_in = self.width if width_out is None else width_out, width_in or self.latents
+        shape = self._decoded(numbers)
         if callable(self.network):
-            return bodies_of(self.network, tuple(self.shape), width_out, width_in, beside)
+            return bodies_of(self.network, shape, width_out, width_in, beside)
         extra = {"hidden": self.hidden} if self.network == "mlp" else {}
-        return BODIES[self.network](self.shape, width_out, width_in, beside=beside, **extra)
+        return BODIES[self.network](shape, width_out, width_in, beside=beside, **extra)
 
     def features(self) -> tuple[nn.Module, int]:
         """An encoder without the layer that makes the code, and how many numbers it makes of an observation."""
@@ -113,12 +129,13 @@ class Factory:
 
 class Encoder(nn.Module):
     """x -> q(z|x), or (x, u) -> q(z|x,u) when it sees labels: a Gaussian of the architecture's family. The
-    log-variance starts near 0, which converges faster than a narrow start (spec 000, section 8)."""
+    log-variance starts near 0, which converges faster than a narrow start."""
 
     def __init__(self, architecture: Architecture, sees_labels: bool = False):
         super().__init__()
         self.body, _ = architecture.bodies(beside=architecture.labels if sees_labels else 0)
         self.as_posterior = architecture.as_posterior
+        self.shown = as_likelihood(architecture.likelihood).shown
         self.precision = architecture.precision
 
     @property
@@ -127,7 +144,7 @@ class Encoder(nn.Module):
         return self.body[-1]  # type: ignore[return-value]
 
     def forward(self, x: Tensor, u: Tensor | None = None) -> Posterior:
-        return self.as_posterior(computed(self.precision, self.body, x, u))
+        return self.as_posterior(computed(self.precision, self.body, self.shown(x), u))
 
 
 class Decoder(nn.Module):
@@ -135,18 +152,10 @@ class Decoder(nn.Module):
 
     def __init__(self, architecture: Architecture):
         super().__init__()
-        _, self.body = architecture.bodies()
-        family, variance = parse_likelihood(architecture.likelihood)
-        self.family = family
+        self.likelihood = as_likelihood(architecture.likelihood)
+        _, self.body = architecture.bodies(numbers=self.likelihood.outputs)
         self.precision = architecture.precision
-        if family == "gaussian":
-            features = (1, *architecture.shape)
-            if variance == "learned":
-                self.log_variance = nn.Parameter(torch.zeros(()))
-            elif variance == "features":
-                self.log_variance = nn.Parameter(torch.zeros(features))
-            else:
-                self.register_buffer("log_variance", torch.tensor(math.log(float(variance))), persistent=False)
+        self.own = given(self, self.likelihood.parameters(architecture.shape))
 
     @property
     def reads_code(self) -> nn.Linear:
@@ -154,9 +163,19 @@ class Decoder(nn.Module):
         normalisation, which takes constants off."""
         return self.body[0]  # type: ignore[return-value]
 
-    def forward(self, z: Tensor) -> Bernoulli | Gaussian:
-        output = computed(self.precision, self.body, z)
-        return Bernoulli(output) if self.family == "bernoulli" else Gaussian(output, self.log_variance)
+    def forward(self, z: Tensor) -> Decoded:
+        decoded = computed(self.precision, self.body, z)
+        return self.likelihood.at(decoded, {name: getattr(self, name) for name in self.own})
+
+
+def given(module: nn.Module, parameters: Mapping[str, Tensor]) -> tuple[str, ...]:
+    """The names of these tensors, which become the module's: parameters learned, others moving with it."""
+    for name, value in parameters.items():
+        if isinstance(value, nn.Parameter):
+            module.register_parameter(name, value)
+        else:
+            module.register_buffer(name, value, persistent=False)
+    return tuple(parameters)
 
 
 def computed(precision: str, layers: Callable[..., Tensor], *inputs: Any) -> Tensor:
@@ -166,25 +185,3 @@ def computed(precision: str, layers: Callable[..., Tensor], *inputs: Any) -> Ten
     like = next(value for value in inputs if isinstance(value, Tensor))
     with torch.autocast(like.device.type, torch.bfloat16, cache_enabled=False):
         return layers(*inputs).to(like.dtype)
-
-
-def parse_likelihood(likelihood: str) -> tuple[str, str | float]:
-    """("bernoulli", ""), ("gaussian", "learned"), ("gaussian", "features") or ("gaussian", variance)."""
-    family, _, detail = likelihood.partition(":")
-    if family == "bernoulli" and not detail:
-        return "bernoulli", ""
-    if family == "gaussian":
-        if detail in ("", "learned"):
-            return "gaussian", "learned"
-        if detail == "features":
-            return "gaussian", "features"
-        try:
-            variance = float(detail)
-        except ValueError:
-            variance = math.nan
-        if variance > 0 and math.isfinite(variance):
-            return "gaussian", variance
-    raise ValueError(
-        f"unknown likelihood {likelihood!r}: give 'bernoulli', 'gaussian' (one learned variance), 'gaussian:features' "
-        "(one a feature) or 'gaussian:0.25' (fixed variance)"
-    )

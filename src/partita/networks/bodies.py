@@ -15,6 +15,7 @@ from partita.networks.normalise import BatchNorm
 
 Shape = tuple[int, ...]
 BENT_UNITS = 64  # of the network "nearly_linear"
+MOST_CHANNELS = 6  # colours, and two numbers of a likelihood for each
 
 
 class EncoderBody(nn.Sequential):
@@ -96,7 +97,7 @@ def small(shape: Shape, width_out: int, width_in: int, *, beside: int = 0) -> tu
 
 
 def idvae(shape: Shape, width_out: int, width_in: int, *, beside: int = 0) -> tuple[nn.Sequential, nn.Sequential]:
-    """The architecture of the IDVAE paper (spec 004, section 4), after Locatello et al. 2019: 32-32-64-64 channels."""
+    """The architecture of the IDVAE paper (docs/glossary.md), after Locatello et al. 2019: 32-32-64-64 channels."""
     channels, depth = _image(shape)
     inner = [32, 32, 64, 64][-depth:]
     down = _convolutions((channels, *inner))
@@ -107,7 +108,7 @@ def idvae(shape: Shape, width_out: int, width_in: int, *, beside: int = 0) -> tu
 
 
 def infogan(shape: Shape, width_out: int, width_in: int, *, beside: int = 0) -> tuple[nn.Sequential, nn.Sequential]:
-    """InfoGAN on MNIST (spec 003, section 4.2): two convolutions, then 1024; batch normalisation, leaky ReLU 0.1.
+    """InfoGAN on MNIST (docs/glossary.md): two convolutions, then 1024; batch normalisation, leaky ReLU 0.1.
     What a normalisation would take off again has no bias."""
     channels, side = _quartered(shape)
     flat = 128 * side * side
@@ -156,9 +157,10 @@ def _with_places(layers: list) -> list[nn.Module]:
 
 def _image(shape: Shape) -> tuple[int, int]:
     """Channels, and how many halvings lead to 4 x 4."""
-    if len(shape) != 3 or shape[1] != shape[2] or shape[1] not in (32, 64) or shape[0] not in (1, 3):
+    if len(shape) != 3 or shape[1] != shape[2] or shape[1] not in (32, 64) or shape[0] > MOST_CHANNELS:
         raise ValueError(
-            f"convolutional networks take images of 1 or 3 channels and 32 x 32 or 64 x 64 pixels, got shape {shape}; "
+            f"convolutional networks take images of up to {MOST_CHANNELS} channels and 32 x 32 or 64 x 64 pixels, got "
+            f"shape {shape}; "
             "resize the images or use network='mlp'"
         )
     return shape[0], {32: 3, 64: 4}[shape[1]]

@@ -1,10 +1,11 @@
-"""The networks of models with labels u (spec 004, section 4)."""
+"""The networks of models with labels u (docs/glossary.md, Labels)."""
 
 from itertools import pairwise
 
 from torch import Tensor, nn
 from torch.nn.functional import softplus
 
+from partita.distributions import as_likelihood
 from partita.distributions.conditional import LogitNormal
 from partita.distributions.normal import DiagonalNormal
 from partita.networks.architecture import Architecture, computed
@@ -45,9 +46,10 @@ class LabelPredictor(nn.Module):
         super().__init__()
         self.precision = architecture.precision
         self.body, _ = architecture.bodies(2 * architecture.labels)
+        self.shown = as_likelihood(architecture.likelihood).shown
 
     def forward(self, x: Tensor) -> LogitNormal:
-        mean, log_variance = computed(self.precision, self.body, x).chunk(2, -1)
+        mean, log_variance = computed(self.precision, self.body, self.shown(x)).chunk(2, -1)
         return LogitNormal(mean, NARROWEST + softplus(log_variance - NARROWEST))
 
 

@@ -3,6 +3,7 @@
 import inspect
 import re
 
+from partita.measures.quantities import quantity
 from partita.networks import Architecture
 from partita.recipes import build
 from partita.recipes.program import Program
@@ -13,33 +14,6 @@ POSTERIOR_KEYWORDS = ("posterior", "rho")
 # What every method is called with, whatever its options: no options of its own where it names them.
 HANDED_ON = ("shape", "network", "likelihood", "labels", "learning_rate", "hidden", "precision")
 ADDED = {name: p for name, p in inspect.signature(build).parameters.items() if p.default is not p.empty}
-
-QUANTITIES = {
-    "recon": "-E[log p(x|z)]",
-    "kl": "KL(q(z|x) || p(z))",
-    "capacity_gap": "|KL - C|",
-    "mi": "I(z;n)",
-    "tc": "TC(z)",
-    "pc": "PC(z)",
-    "within_tc": "sum_g TC(z_g)",
-    "posterior_variance": "sum_k E_n[var(z_k|n)]",
-    "off_diagonal": "sum_{i!=j} C_ij^2",
-    "diagonal": "sum_i (C_ii - 1)^2",
-    "cross_entropy": "-1/2 E[log D(z)] - 1/2 E[log(1 - D(permuted z))]",
-    "conditional_kl": "KL(q(z|x,u) || p(z|u))",
-    "label_recon": "-E[log p(u|z)]",
-    "prior_kl": "KL(p(z|u) || N(0, I))",
-    "supervised": "sum_j BCE(sigmoid(mean_j), u_j)",
-    "predictor_nll": "-log q(u|x)",
-    "label_entropy": "H(q(u|x))",
-    "mean_recon": "-log p(x|mean)",
-    "weight_norm": "||W||^2",
-    "disintegration": "sum_j [sum_i r_ij^2 - max_i r_ij^2]",
-    "persuasion": "-log D(G(z))",
-    "criticism": "-log D(x) - log(1 - D(G(z)))",
-    "code_nll": "-log Q(z|G(z))",
-    "category_nll": "-log Q(c|G(z))",
-}
 
 
 class Symbol:
@@ -89,18 +63,18 @@ def equation(method) -> str:
     recipe = Program.of(method(**symbols, shape=(1,))).recipe
     lines = []
     for player in recipe.players:
-        terms = [_term(weight, QUANTITIES.get(name, name)) for name, weight in player.weights.items()]
+        terms = [_term(weight, quantity(name).symbol) for name, weight in player.weights.items()]
         line = " ".join(t for t in terms if t).removeprefix("+ ")
         lines.append(re.sub(r"\+ ((?:[^ ]+ \* )?)-", r"- \1", line))  # a minus in front, not after the plus
     return "; ".join(lines) or "nothing step by step: it is solved in closed form"
 
 
-def _term(weight, quantity: str) -> str:
+def _term(weight, symbol: str) -> str:
     if isinstance(weight, Ramp):
         weight = weight.end
     if isinstance(weight, Symbol):
-        return f"+ {weight.text} * {quantity}"
+        return f"+ {weight.text} * {symbol}"
     if weight == 0:
         return ""
     sign = "-" if weight < 0 else "+"
-    return f"{sign} {quantity}" if abs(weight) == 1 else f"{sign} {abs(weight):g} * {quantity}"
+    return f"{sign} {symbol}" if abs(weight) == 1 else f"{sign} {abs(weight):g} * {symbol}"

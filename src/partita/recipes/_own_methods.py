@@ -20,6 +20,13 @@ def method_name(method: Method) -> str:
     return method if isinstance(method, str) else getattr(method, "__name__", type(method).__name__)
 
 
+def has_no_groups(method: Method) -> ValueError:
+    """What is raised where groups are given to a method without."""
+    return ValueError(
+        f"{method_name(method)} has no groups: leave groups out, or use pdisvae, which finds them, or hfvae"
+    )
+
+
 def as_function(method: Method, known: Mapping[str, Callable[..., Any]]) -> Callable[..., Any]:
     """What is called to make the method's recipe, or program; ValueError where this is no method. `known` are those
     with names."""

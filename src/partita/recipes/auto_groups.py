@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import torch
 
+from partita.data._some_rows import ROWS_LOOKED_AT
 from partita.distributions import Groups, as_groups
 from partita.measures._regrouping import regroup_codes
 from partita.recipes.judges import lowest_loss
 from partita.recipes.program import Candidate, LatentMap, Passage, Phase, Program, Replica, check_goes_on
 from partita.recipes.recipe import Recipe
-from partita.recipes.restarts import ROWS_LOOKED_AT
 
 log = logging.getLogger("partita")
 

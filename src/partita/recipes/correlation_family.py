@@ -1,4 +1,4 @@
-"""Methods that split the KL and weigh its parts: mi, pc, within_tc and dim_kl (glossary, section 3).
+"""Methods that split the KL and weigh its parts: mi, pc, within_tc and dim_kl (docs/glossary.md, Methods as weights).
 
 Two meanings of beta live here. **Total**: beta is the whole weight on the term, 1 is the VAE (beta_tcvae, hfvae,
 beta_stcvae). **Extra**: beta comes on top of the ELBO's own weight 1, 0 is the VAE (pdisvae). total = 1 + extra.

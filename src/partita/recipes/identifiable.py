@@ -1,4 +1,4 @@
-"""Methods that use labels u (spec 004): a prior p(z|u) makes the latents identifiable, or labels name them outright.
+"""Methods that use labels u: a prior p(z|u) makes the latents identifiable, or labels name them (docs/glossary.md).
 
 Labels lie between 0 and 1. The encoders of iVAE and IDVAE see u; a `predictor` q(u|x) is trained beside them on the
 same labels, so that codes of observations without labels exist too. It owns its network and moves nothing else.
@@ -67,7 +67,7 @@ def ivae(
     latents are identifiable up to simple maps. It cannot encode a new row without labels except by guessing
     them first, and too few distinct labels identify nothing.
 
-    Defaults: beta 1, width 1000 and depth 3 from spec 004, after the paper's release. In the ELBO labels are uniform a
+    Defaults: beta 1, width 1000 and depth 3 are those of the IDVAE paper's release. In the ELBO labels are uniform a
     priori, and KL(q(u|x) || p(u)) is paid for.
     """
     nonnegative(beta=beta)

@@ -1,10 +1,11 @@
 """Several trainings of one run, of which the best is kept; where there are groups, each finds them first.
 
-With groups fixed from the start the PC objective has local optima that few runs leave. The cure uses no labels (spec
-000, section 8): first every latent is a group of its own, then the latents are put together by the smallest PC of the
-aggregated posterior, and training goes on with the groups. Before they are put together, every second restart exchanges
-its latents for those combinations of them that linear ICA finds independent: gradients turn latents slowly, and half
-the steps may not be enough. (Latents that are correlated given x stay as they are: such a posterior cannot be turned.)
+With groups fixed from the start the PC objective has local optima that few runs leave. The cure uses no labels
+(docs/glossary.md): first every latent is a group of its own, then the latents are put together by the smallest PC of
+the aggregated posterior, and training goes on with the groups. Before they are put together, every second restart
+exchanges its latents for those combinations of them that linear ICA finds independent: gradients turn latents slowly,
+and half the steps may not be enough. (Latents that are correlated given x stay as they are: such a posterior cannot be
+turned.)
 """
 
 import logging
@@ -12,14 +13,13 @@ from collections.abc import Callable, Sequence
 
 import torch
 
+from partita.data._some_rows import ROWS_LOOKED_AT
 from partita.distributions import Groups
 from partita.measures._ica import independent_coordinates
 from partita.measures._regrouping import regroup, regroup_codes
 from partita.recipes.judges import lowest_loss
 from partita.recipes.program import Candidate, LatentMap, Passage, Phase, Program, Replica
 from partita.recipes.recipe import Recipe
-
-ROWS_LOOKED_AT = 2000
 
 
 def restarted(program: Program, alone: Callable[[], Recipe] | None, restarts: int) -> Program:

@@ -5,14 +5,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from partita.data import Dataset
+from partita.measures.quantities import quantity
 from partita.reports._style import as_svg, latents_named, plain
-from partita.reports._table import Column
 from partita.reports._view import Block
-from partita.reports.curves import QUANTITIES, learning_curve, line_style, quantities_of, seed_strip
+from partita.reports.curves import learning_curve, line_style, quantities_of, seed_strip
 from partita.reports.groups import alignment_matrix, heat_map, truth_names, truth_partition
 from partita.reports.study import Record, Setting
-
-STRIPS = ("R²", "PC − null", "recon. R²", "ELBO")
+from partita.studies.scores import Column
 
 
 def curve_block(settings: Sequence[Setting]) -> Block | None:
@@ -21,7 +20,7 @@ def curve_block(settings: Sequence[Setting]) -> Block | None:
     if not names:
         return None
     pictures = [
-        as_svg(learning_curve(settings, name), f"{QUANTITIES.get(name, name)} over training steps, a line a run")
+        as_svg(learning_curve(settings, name), f"{quantity(name).label} over training steps, a line a run")
         for name in names
     ]
     caption = (
@@ -38,22 +37,22 @@ def seed_block(settings: Sequence[Setting], columns: Sequence[Column]) -> Block 
     pictures = []
     colours = [line_style(position)[0] for position in range(len(settings))]
     for column in columns:
-        if column.header not in STRIPS:
+        if not column.strip:
             continue
         rows = [
             (
                 setting.label,
-                [value for record in setting.records if (value := column.value(record)) is not None],
-                column.summary(setting.records),
+                [value for each in setting.records if (value := column.value(each.scores)) is not None],
+                column.summary(each.scores for each in setting.records),
             )
             for setting in settings
         ]
         if sum(len(values) for _, values, _ in rows) < 2:
             continue
-        unit = {"R²": "alignment R²", "recon. R²": "reconstruction R²", "PC − null": "PC − null, nats"}
-        label = unit.get(column.header, f"{column.header}, nats per observation")
         better = f" ({column.better} is better)" if column.better else ""
-        pictures.append(as_svg(seed_strip(rows, label + better, colours), f"{label} of every run, a row a setting"))
+        pictures.append(
+            as_svg(seed_strip(rows, column.strip + better, colours), f"{column.strip} of every run, a row a setting")
+        )
     if not pictures:
         return None
     caption = (

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from partita.data import Dataset
+from partita.data._some_rows import some_rows
+from partita.measures.gaussian import kl_of_latents
 from partita.reports._style import Picture
 from partita.reports.study import Record
 from partita.studies import Store
-from partita.studies._rows import some_rows
 from partita.training import Model
 
 ROWS_DRAWN = 2000
@@ -64,6 +65,6 @@ def look_at(store: Store, dataset: Dataset, record: Record) -> View:
     model = store.model(record.run, dataset.x_scale)
     rows = some_rows(dataset.size, ROWS_DRAWN)
     means, log_variances = model.posterior(np.asarray(dataset.x[rows]))
-    used = 0.5 * (means**2 + np.exp(log_variances) - 1 - log_variances).mean(0)
+    used = kl_of_latents(means, log_variances)
     groups = record.alignment["groups"] if record.alignment else model.recipe.groups
     return View(dataset, model, record, tuple(tuple(group) for group in groups), rows, means, used)

@@ -5,39 +5,16 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
+from partita.measures.quantities import in_order
+from partita.measures.quantities import quantity as row_of
 from partita.metrics import Score
 from partita.reports._style import COLOURS, DASHES, FAINT, INK, plain, styled
 from partita.reports.study import Setting
 
-QUANTITIES = {
-    "loss": "objective (loss)",
-    "recon": "reconstruction, −E[log p(x|z)]",
-    "kl": "KL(q(z|x) ‖ p(z))",
-    "capacity_gap": "distance to the capacity, |KL − C|",
-    "mi": "mutual information I(z;n)",
-    "tc": "total correlation TC",
-    "pc": "partial correlation PC, between groups",
-    "within_tc": "total correlation inside groups",
-    "posterior_variance": "posterior variance, summed over latents",
-    "off_diagonal": "squared covariances between latents",
-    "diagonal": "squared distance of variances to 1",
-    "cross_entropy": "cross-entropy of the discriminator",
-}
-WITHOUT_UNIT = ("posterior_variance", "off_diagonal", "diagonal")
-
 
 def quantities_of(settings: Sequence[Setting]) -> list[str]:
     """Every logged quantity of any run, the well-known ones first."""
-    names = {name for setting in settings for record in setting.records for name in record.history if name != "step"}
-    return [name for name in QUANTITIES if name in names] + sorted(names - set(QUANTITIES))
-
-
-def unit_of(quantity: str) -> str:
-    """Losses and information are nats; a quantity we do not know has no unit we could state."""
-    if quantity in WITHOUT_UNIT:
-        return "mean over observations"
-    known = quantity in QUANTITIES or quantity.endswith("_loss")
-    return "nats per observation" if known else "value as logged"
+    return in_order({name for setting in settings for record in setting.records for name in record.history} - {"step"})
 
 
 def line_style(position: int) -> tuple[str, str]:
@@ -74,7 +51,8 @@ def learning_curve(settings: Sequence[Setting], quantity: str) -> Figure:
     _fit(axes, late)
     for step, value, colour in ends:  # one that left the frame is marked where it left
         axes.plot(step, np.clip(value, *axes.get_ylim()), "x", color=colour, markersize=6, clip_on=False)
-    axes.set(title=QUANTITIES.get(quantity, plain(quantity)), xlabel="training step", ylabel=unit_of(quantity))
+    row = row_of(quantity)
+    axes.set(title=plain(row.label, 44), xlabel="training step", ylabel=row.unit)
     axes.locator_params(axis="x", nbins=5)
     return figure
 

@@ -13,6 +13,7 @@ from partita.recipes._equation import equation
 from partita.reports._captions import metrics_caption, number, prose, results_caption, seed_words, truth_words, typeset
 from partita.reports._compared import alignment_block, curve_block, information_block, seed_block
 from partita.reports._gallery import blocks_of
+from partita.reports._style import readable
 from partita.reports._table import bands, metric_columns, result_columns
 from partita.reports._view import Block, look_at
 from partita.reports.curves import line_style
@@ -76,6 +77,7 @@ def _content(store: Store, dataset: Dataset, settings: list[Setting]) -> dict[st
         "truth": truth_words(dataset),
         "seeds": [seed_words(record.run.seed for record in setting.records) for setting in settings],
         "number": number,
+        "readable": readable,
         "zip": zip,
         "version": version("partita"),
         "curves": curve_block(settings),

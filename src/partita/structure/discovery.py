@@ -9,6 +9,7 @@ import numpy as np
 
 from partita.distributions import Groups
 from partita.measures._arrays import as_matrix, unit_scale
+from partita.measures.mixture import one_draw
 from partita.structure._unmixing import least_dependent_rotation, spacing_entropy, whitening
 from partita.structure.merging import (
     Information,
@@ -153,7 +154,7 @@ def _agglomerated(splitter: Splitter, y: np.ndarray, basis: Basis, max_rank: int
 def _drawn(estimator: Any, X: Any, rows: np.ndarray, seed: int) -> np.ndarray:
     """(n, K, 3): a draw z from each posterior, its mean, its log variance."""
     mean, log_variance = (np.asarray(part, np.float64)[rows] for part in estimator.posterior(X))
-    z = mean + np.exp(0.5 * log_variance) * np.random.default_rng(seed).standard_normal(mean.shape)
+    z = one_draw(mean, log_variance, seed)
     return np.stack([z, mean, log_variance], -1)
 
 

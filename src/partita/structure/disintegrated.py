@@ -36,7 +36,7 @@ def disintegration(
     neighbours: int = 10,
     seed: int = 0,
 ) -> tuple[Disintegration, ...]:
-    """For each factor the latents that carry it and the gap (RTC-VAE paper, Sec. 5; spec 002, 2.5).
+    """For each factor the latents that carry it and the gap (RTC-VAE paper, Sec. 5; docs/glossary.md).
 
     Normalised information I(z_k; v) / H(v) by nearest neighbours. A factor is disintegrated if its two best latents
     both carry more than `carried`, share less than `independent` nats with each other, and the gap between them is

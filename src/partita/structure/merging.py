@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from partita.distributions import Groups
-from partita.kernels.mixture import log_mixture
+from partita.kernels import log_mixture
 from partita.measures._neighbours import multi_information
 
 Group = tuple[int, ...]

@@ -7,6 +7,7 @@ import numpy as np
 import torch
 
 from partita.measures._arrays import as_matrix
+from partita.measures.gaussian import kl_of_latents
 from partita.measures.mixture import mixture_entropies, one_draw
 
 
@@ -32,7 +33,7 @@ def latent_report(mean: Any, log_variance: Any, *, seed: int = 0) -> LatentRepor
     z = one_draw(mean, log_variance, seed)
     entropy = mixture_entropies(torch.from_numpy(z), torch.from_numpy(mean), torch.from_numpy(log_variance))
     own = 0.5 * (np.log(2 * np.pi * np.e) + log_variance).mean(0)
-    kl = 0.5 * (mean**2 + np.exp(log_variance) - 1 - log_variance).mean(0)
+    kl = kl_of_latents(mean, log_variance)
     return LatentReport(entropy, mean.var(0) + np.exp(log_variance).mean(0), entropy - own, kl)
 
 

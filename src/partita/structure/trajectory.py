@@ -50,7 +50,7 @@ def best_elbo_trajectory(
     level: float = 0.95,
     draw_seed: int = 0,
 ) -> Trajectory:
-    """Best-ELBO analysis (beta-STCVAE paper, Fig. 2; spec 001, 5.1), one row of the arguments a trained model.
+    """Best-ELBO analysis (beta-STCVAE paper, Fig. 2; docs/glossary.md), one row of the arguments a trained model.
 
     For each capacity and number of latents the group size with the best mean ELBO over seeds; its grouping coefficient
     averaged over the numbers of latents; a parabola over the capacity index. The seeds are resampled with replacement,

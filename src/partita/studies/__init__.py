@@ -4,7 +4,8 @@ from partita.studies.evaluate import evaluate_run
 from partita.studies.execute import train
 from partita.studies.plan import plan
 from partita.studies.run import Run
+from partita.studies.scores import COLUMNS, Column, Scores
 from partita.studies.source import reload
 from partita.studies.store import Store
 
-__all__ = ["Run", "Store", "evaluate_run", "plan", "reload", "train"]
+__all__ = ["COLUMNS", "Column", "Run", "Scores", "Store", "evaluate_run", "plan", "reload", "train"]

@@ -2,15 +2,17 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import torch
 
 from partita.data import Dataset
+from partita.metrics.registry import split_names
 from partita.studies._scoring import asked_for, is_current
 from partita.studies._verify import Survey, survey
 from partita.studies.evaluate import evaluate_agreement, evaluate_run
 from partita.studies.run import Run
+from partita.studies.scores import RunScores
 from partita.studies.source import identity, reload
 from partita.studies.store import Store
 
@@ -22,7 +24,7 @@ Told = Callable[[int, int], None]
 class Measured:
     """The scores of every run that could be measured, and in words, by run, why others could not."""
 
-    scores: list[dict[str, Any]] = field(default_factory=list)
+    scores: list[RunScores] = field(default_factory=list)
     trouble: dict[str, str] = field(default_factory=dict)
     survey: Survey = field(default_factory=Survey)
 
@@ -48,12 +50,12 @@ def measure(
             scores = None if again else _kept(store, run, metrics)
             if scores is None:
                 scores = evaluate_run(store, run, dataset, metrics, device)
-            found.scores.append({"setting": run.setting, "seed": run.seed, **scores})
+            found.scores.append(cast(RunScores, {"setting": run.setting, "seed": run.seed, **scores}))
         except (ValueError, OSError) as error:
             found.trouble[run.id] = str(error)
     for each in found.survey.lacking:
         found.trouble.setdefault(each.owner, each.words)
-    if metrics == "all" or "udr" in metrics.split(","):
+    if metrics == "all" or "udr" in split_names(metrics):
         _agree(store, found, data, device)
     return found
 
@@ -76,8 +78,9 @@ def _agree(store: Store, found: Measured, data: "_Data", device: torch.device) -
             continue
         repeats = [known[name] for name in names]
         agreed = evaluate_agreement(store, repeats, data.of(repeats[0]), device)
-        for scores in same if agreed is not None else ():
-            scores["udr"] = agreed
+        if agreed is not None:
+            for scores in same:
+                scores["udr"] = agreed
 
 
 class _Data:

@@ -1,19 +1,10 @@
-"""Which rows of a data set are looked at, and in which order they are scored."""
+"""In which order rows are scored: metrics train on the first and test on the rest."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
-
-def some_rows(size: int, most: int) -> np.ndarray:
-    """All rows, or `most` of them drawn without looking at anything, in the order of the data."""
-    return np.arange(size) if size <= most else np.sort(rows_to_score(size, most))
-
-
-def rows_to_score(size: int, most: int | None = None) -> np.ndarray:
-    """All rows, or `most` of them, in random order, always the same: metrics train on the first and test on the rest,
-    and data sets come sorted by their factors."""
-    return np.random.default_rng(0).choice(size, min(size, most or size), replace=False)
+from partita.data._some_rows import shuffled_rows
 
 
 def in_random_order(arrays: Sequence[np.ndarray | None]) -> list[np.ndarray | None]:
@@ -21,5 +12,5 @@ def in_random_order(arrays: Sequence[np.ndarray | None]) -> list[np.ndarray | No
     given = [array for array in arrays if array is not None]
     if any(array.ndim > 2 for array in given) or len({len(array) for array in given}) != 1:
         return list(arrays)
-    rows = rows_to_score(len(given[0]))
+    rows = shuffled_rows(len(given[0]))
     return [None if array is None else array[rows] for array in arrays]

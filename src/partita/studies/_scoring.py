@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from partita.data._some_rows import shuffled_rows
 from partita.distributions import Groups, as_groups
+from partita.measures.gaussian import kl_of_latents
 from partita.metrics import METRICS, Score, evaluate, udr
+from partita.metrics.registry import named
 from partita.studies._population import Population
-from partita.studies._rows import rows_to_score
 
 # Raised whenever a stored number would come out otherwise, so that older scores are measured again.
 SCORING = 2
@@ -35,7 +37,7 @@ def scored(
     held = [name for name in names if METRICS[name].needs == "grid"]
     single = [name for name in names if name != "leakage" and name not in held]
     structure = {"structure": _structure(mean, log_variance, factors, groups)} if metrics == "all" else {}
-    order = rows_to_score(len(mean))
+    order = shuffled_rows(len(mean))
     mean, log_variance = mean[order], log_variance[order]
     factors = None if factors is None else factors[order]
     found = evaluate(mean, factors, single, log_variance=log_variance)
@@ -53,14 +55,7 @@ def scored(
 
 def asked_for(metrics: str | Sequence[str]) -> list[str]:
     """Names of metrics, without those of several models."""
-    if metrics == "all":
-        names = list(METRICS)
-    else:
-        names = [name.strip() for name in metrics.split(",")] if isinstance(metrics, str) else list(metrics)
-    unknown = [name for name in names if name not in METRICS]
-    if unknown:
-        raise ValueError(f"unknown metric {', '.join(map(repr, unknown))}: choose from {', '.join(METRICS)}")
-    return [name for name in names if METRICS[name].needs != "models"]
+    return [name for name in named(metrics) if METRICS[name].needs != "models"]
 
 
 def scored_as(metrics: str | Sequence[str]) -> dict[str, Any]:
@@ -78,8 +73,7 @@ def is_current(scores: Mapping[str, Any], metrics: str | Sequence[str]) -> bool:
 
 def agreement(posteriors: Sequence[tuple[np.ndarray, np.ndarray]]) -> Score:
     """UDR of several trainings, means and log-variances each, by lasso; latents with a KL below 0.01 do not count."""
-    kl = [0.5 * (mean**2 + np.exp(log_variance) - 1 - log_variance).mean(0) for mean, log_variance in posteriors]
-    return udr([mean for mean, _ in posteriors], kl=kl)
+    return udr([mean for mean, _ in posteriors], kl=[kl_of_latents(*posterior) for posterior in posteriors])
 
 
 def _plain(found: dict[str, Score]) -> dict[str, Any]:

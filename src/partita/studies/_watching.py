@@ -6,11 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from partita.data import Dataset
+from partita.data._some_rows import ROWS_LOOKED_AT, shuffled_rows
 from partita.distributions import Groups
-from partita.studies._rows import rows_to_score
+from partita.metrics.registry import split_names
 from partita.training import Ensemble
 from partita.training.fit import Watched
-from partita.training.latents import ROWS_LOOKED_AT, model_of
+from partita.training.latents import model_of
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ CHEAP: dict[str, tuple[Callable[[np.ndarray, Known, Groups], float], str | None]
 def watched_metrics(names: str | Sequence[str], dataset: Dataset) -> Watched:
     """What to look at, by name; "all" is what the data allow. Alignment is by the groups a model has at the time."""
     chosen = _chosen(names, dataset)
-    rows = rows_to_score(dataset.size, ROWS_LOOKED_AT)
+    rows = shuffled_rows(dataset.size, ROWS_LOOKED_AT)
     x, known = np.asarray(dataset.x[rows]), _known(dataset, rows)
 
     def look(ensemble: Ensemble) -> np.ndarray:
@@ -92,7 +93,7 @@ def _chosen(names: str | Sequence[str], dataset: Dataset) -> list[str]:
     missing = {name for name in ("factors", "truth") if getattr(dataset, name) is None}
     if names == "all":
         return [name for name, (_, needed) in CHEAP.items() if needed not in missing]
-    asked = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
+    asked = split_names(names)
     for name in asked:
         if name not in CHEAP:
             raise ValueError(f"cannot log {name!r} while training; there are {', '.join(CHEAP)}, or all")

@@ -2,24 +2,26 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from partita.data import Dataset
-from partita.distributions import Groups, as_groups
+from partita.data._some_rows import some_rows
+from partita.distributions import DiagonalNormal, Groups, as_groups
 from partita.distributions.normal import NARROWEST, WIDEST
 from partita.measures._regrouping import KERNEL_WIDTH, regroup
 from partita.measures.aggregate import decompose
 from partita.measures.correlation import correlation, gaussian_tc, null_correlation
 from partita.measures.gaussian import DEAD_VARIANCE
+from partita.measures.mixture import one_draw
 from partita.metrics.registry import in_classes
 from partita.studies._population import Population
-from partita.studies._rows import some_rows
 from partita.studies._scoring import agreement, scored, scored_as
 from partita.studies.run import Run
+from partita.studies.scores import Scores
 from partita.studies.source import labels_of
 from partita.studies.store import Store
 from partita.training import Model
@@ -35,7 +37,7 @@ NULL_DRAWS = 5
 
 def evaluate_run(
     store: Store, run: Run, dataset: Dataset, metrics: str | Sequence[str] = "mig", device: torch.device | None = None
-) -> dict[str, Any]:
+) -> Scores:
     """Reconstruction, ELBO, PC and TC with null; where the truth is known alignment and metrics. Kept in the store.
 
     `metrics` that the data do not allow are left out; "all" adds what the latent space turned into (`structure`).
@@ -66,7 +68,7 @@ def evaluate_run(
         # a bound on log p(x|u): more is known, so it may lie far above the ELBO
         scores["with_u"] = {**told, "conditional_elbo": float(-(recon + kl).mean())}
     store.save_scores(run, scores)
-    return scores
+    return cast(Scores, scores)
 
 
 def evaluate_agreement(
@@ -124,9 +126,9 @@ def _codes(model: Model, dataset: Dataset, rows: np.ndarray, u: np.ndarray | Non
 
 def _one_draw(model: Model, x: np.ndarray, mean: np.ndarray, log_variance: np.ndarray) -> np.ndarray:
     """One draw of z from the posterior of each row."""
-    noise = np.random.default_rng(0).standard_normal(mean.shape)
     if model.recipe.architecture.posterior == "diagonal":
-        return mean + np.exp(0.5 * log_variance) * noise
+        return one_draw(mean, log_variance, 0)
+    noise = np.random.default_rng(0).standard_normal(mean.shape)
     parts = [slice(start, start + ROWS_A_PASS) for start in range(0, len(x), ROWS_A_PASS)]
     with torch.no_grad():
         q = (model.encode(x[part]) for part in parts)
@@ -202,7 +204,7 @@ def _correlation(
     """Exact values for the aggregated posterior of at most ROWS_CORRELATED points, with the permutation null.
 
     `fixed_width` is the PC of the standardised means under one kernel width: PC itself falls when posteriors widen, so
-    methods whose posteriors differ in width are compared by this (glossary, section 5).
+    methods whose posteriors differ in width are compared by this (docs/glossary.md).
     """
     standardised = (mean - mean.mean(0)) / np.maximum(mean.std(0), 1e-12)
     z, means, log_variances = _sampled(mean, log_variance, device)
@@ -239,7 +241,7 @@ def _sampled(mean: np.ndarray, log_variance: np.ndarray, device: torch.device | 
     rows = some_rows(len(mean), ROWS_CORRELATED)
     means, log_variances = (torch.as_tensor(part[rows], dtype=torch.float64) for part in (mean, log_variance))
     noise = torch.as_tensor(np.random.default_rng(0).standard_normal(means.shape))
-    z = means + torch.exp(0.5 * log_variances) * noise
+    z = DiagonalNormal(means, log_variances).sample(noise)
     return z.to(device), means.to(device), log_variances.to(device)
 
 

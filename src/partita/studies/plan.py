@@ -6,19 +6,21 @@ from itertools import product
 from typing import Any
 
 from partita.data import Dataset
+from partita.distributions import Likelihood
+from partita.distributions.likelihoods import by_name
 from partita.networks.architecture import NetworkFunction
 from partita.recipes import RECIPES, Program, Recipe
 from partita.recipes._equation import keywords, usual_latents
-from partita.recipes._own_methods import Method, method_name
+from partita.recipes._own_methods import Method, has_no_groups
 from partita.studies.run import Run, check_option, edition_of, method_named
 from partita.studies.source import described, labels_of
-from partita.training.defaults import choose_likelihood, choose_network
+from partita.training.defaults import check_likelihood, choose_likelihood, choose_network
 from partita.training.labels import required_labels
 from partita.training.own_parts import given
 
 HIDDEN = (256, 256)
 
-# The settings of the papers, where a data set has them (spec 000, section 4); everything else is chosen by shape.
+# The settings of the papers, where a data set has them (docs/glossary.md); everything else is chosen by shape.
 PAPER_SETTINGS: dict[str, dict[str, Any]] = {
     "groups": {"latents": 6, "groups": (2, 2, 2), "network": "linear", "likelihood": "gaussian:0.25"},
     "independent": {"latents": 6, "groups": (2, 2, 2), "network": "linear", "likelihood": "gaussian:0.25"},
@@ -35,7 +37,7 @@ def plan(
     latents: int | None = None,
     groups: Sequence | str | None = None,
     network: str | NetworkFunction = "auto",
-    likelihood: Any = "auto",
+    likelihood: str | Likelihood = "auto",
     precision: str = "float32",
     hidden: Sequence[int] = HIDDEN,
     seeds: Sequence[int] = (0,),
@@ -51,7 +53,7 @@ def plan(
     """
     if latents is not None and latents < 1:
         raise ValueError(f"latents must be at least 1, got {latents}")
-    architecture = {"network": network, "likelihood": likelihood, "hidden": list(hidden)}
+    architecture = {"network": network, "likelihood": by_name(likelihood), "hidden": list(hidden)}
     if precision != "float32":  # named only where it differs: the ids of runs from before it could stay as they were
         architecture["precision"] = precision
     data = described(dataset)
@@ -73,7 +75,9 @@ def plan(
             ]  # fmt: skip
     runs = _as_methods_need(runs, dataset)
     for run in {run.setting: run for run in runs}.values():
-        run.program.hold_out.rows(dataset.size)  # a bad option is reported before anything is written
+        program = run.program  # a bad option is reported before anything is written
+        program.hold_out.rows(dataset.size)
+        check_likelihood(program.recipe.architecture.likelihood, dataset.x, dataset.x_scale)
     return list({run.id: run for run in runs}.values())
 
 
@@ -91,7 +95,7 @@ def _settled(
     if takes_groups(method) and groups is not None:
         own["groups"] = groups if isinstance(groups, str) else list(groups)
     elif isinstance(groups, str):
-        raise ValueError(f"{method_name(method)} has no groups to find: groups={groups} is for pdisvae")
+        raise has_no_groups(method)
     network, likelihood = house["network"], house["likelihood"]
     if network == "auto":
         network = paper.get("network") or choose_network(dataset.shape)[0]

@@ -1,13 +1,17 @@
 """What to do with an array when its owner said nothing."""
 
 from collections.abc import Sequence
+from math import prod
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 
+from partita.data._some_rows import ROWS_LOOKED_AT, spread_rows
+from partita.distributions import LIKELIHOODS, Likelihood, as_likelihood
 from partita.networks.bodies import TAKES
 
-ROWS_LOOKED_AT, NUMBERS_LOOKED_AT = 2000, 1 << 22
+NUMBERS_LOOKED_AT = 1 << 22
 FEWEST_ROWS = 50  # in each half
 # Widths of kernels, in standard deviations of a coordinate times the root of their number.
 KERNEL_WIDTHS = (4.0, 2.0, 1.0, 0.7)
@@ -20,21 +24,30 @@ def choose_network(shape: Sequence[int]) -> tuple[str, str]:
     """The network for observations of this shape, and why."""
     try:
         TAKES["burgess"](tuple(shape))
+        if shape[0] not in (1, 3):
+            raise ValueError("as many channels as no picture has")
     except ValueError:
         return "mlp", "vectors, or images of an unusual size, get fully connected layers"
     return "burgess", "images of 32 or 64 pixels get the convolutions of Burgess et al. 2018"
 
 
 def choose_likelihood(x: np.ndarray, x_scale: float, latents: int) -> tuple[str, str]:
-    """The likelihood for these observations, and why: Bernoulli for images between 0 and 1, else Gaussian."""
-    if x.ndim == 4:
-        rows = np.asarray(x[:ROWS_LOOKED_AT], np.float64) * x_scale
-        if rows.min() >= 0 and rows.max() <= 1:
-            return "bernoulli", "images with values between 0 and 1 count as pixel probabilities"
-    noise = noise_variance(_shuffled_rows(x) * x_scale, latents) if x.ndim == 2 else None
-    if noise is None:
-        return "gaussian", "real numbers get a Gaussian with one learned variance"
-    return f"gaussian:{noise:.3g}", "real numbers get a Gaussian with the variance that latents cannot explain"
+    """The likelihood for these observations, and why: the first of `LIKELIHOODS` that takes such data unasked."""
+    vectors = x.ndim == 2
+    rows = (_shuffled_rows(x) if vectors else np.asarray(x[:ROWS_LOOKED_AT], np.float64)) * x_scale
+    family, why = next((each, why) for each in LIKELIHOODS.values() if (why := each.unasked(rows)))
+    noise = noise_variance(rows, latents) if vectors and family.of_noise is not None else None
+    if noise is None or family.of_noise is None:
+        return family.name, why
+    return family.of_noise(noise), "real numbers get a Gaussian with the variance that latents cannot explain"
+
+
+def check_likelihood(likelihood: str | Likelihood, x: Any, x_scale: float) -> None:
+    """ValueError where the likelihood is no density of such data, as far as a few million of their numbers show."""
+    family = as_likelihood(likelihood)
+    if family.suits is not None:
+        most = max(ROWS_LOOKED_AT, NUMBERS_LOOKED_AT // prod(x.shape[1:]))
+        family.check(np.asarray(x[spread_rows(len(x), most)], np.float64) * x_scale)
 
 
 def noise_variance(x: np.ndarray, latents: int) -> float | None:

@@ -8,7 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from partita.networks._building import built
+from partita.data._some_rows import some_rows
+from partita.networks._building import built, own_parameters
 from partita.networks.normalise import BatchNorm
 from partita.recipes import Recipe
 from partita.recipes.recipe import value_at
@@ -26,7 +27,7 @@ def rows_to_look_at(shape: Sequence[int]) -> np.ndarray:
     """All rows of data of this shape, or a fixed random choice in their order, as many as memory bears."""
     size, features = shape[0], prod(shape[1:])
     most = max(2, min(ROWS_LOOKED_AT, NUMBERS_LOOKED_AT // features))
-    return np.arange(size) if size <= most else np.sort(np.random.default_rng(0).choice(size, most, replace=False))
+    return some_rows(size, most)
 
 
 def needs_finishing(finish: Finish | None, modules: Mapping[str, nn.Module]) -> bool:
@@ -46,8 +47,7 @@ def finished(
     """The parameters of one model after `finish`, with statistics for its batch normalisations."""
     modules = {name: each.to(rows["x"].device) for name, each in built(recipe.networks).items()}
     for name, module in modules.items():
-        own = {key.removeprefix(f"{name}."): p for key, p in parameters.items() if key.startswith(f"{name}.")}
-        module.load_state_dict(own, strict=False)
+        module.load_state_dict(own_parameters(name, parameters), strict=False)
     with torch.no_grad():
         if finish is not None:
             finish(modules, rows["x"], seed)

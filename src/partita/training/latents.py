@@ -8,12 +8,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from partita.data._some_rows import ROWS_LOOKED_AT
 from partita.recipes import LatentMap, Passage
 from partita.recipes.program import Codes
 from partita.training.ensemble import Ensemble
 from partita.training.model import Model
-
-ROWS_LOOKED_AT = 2000
 
 
 def map_latents(before: Ensemble, onward: Ensemble, passages: Sequence[Passage]) -> None:

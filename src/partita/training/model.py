@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from partita.distributions import Posterior
 from partita.measures.labels import label_kl
-from partita.networks._building import built
+from partita.networks._building import built, own_parameters
 from partita.recipes import Ramp, Recipe
 from partita.trace import Batch, Dream, WakeWithLabels
 
@@ -45,8 +45,7 @@ class Model:
     def networks(self) -> dict[str, nn.Module]:
         modules = built(self.recipe.networks)
         for name, module in modules.items():
-            own = {k.removeprefix(f"{name}."): v for k, v in self.parameters.items() if k.startswith(f"{name}.")}
-            module.load_state_dict(own, strict=True)
+            module.load_state_dict(own_parameters(name, self.parameters), strict=True)
             module.to(self.device, self.dtype).eval().requires_grad_(False)
         return modules
 

@@ -7,6 +7,7 @@ from typing import Any
 from torch import Tensor, nn
 from torch.func import functional_call
 
+from partita.networks._building import own_parameters
 from partita.networks._dropout import dropping, keyed
 from partita.recipes import Ramp, Recipe
 from partita.recipes.recipe import value_at
@@ -89,7 +90,7 @@ def taken_on(networks: Networks, x: Tensor, ranks: Ranks) -> tuple[Networks, Any
 def bound(modules: Mapping[str, nn.Module], parameters: Mapping[str, Tensor], keys: Tensor) -> "dict[str, Bound]":
     """The networks with these parameters. `keys` (M, columns) of noise: a column a network with dropout, or none."""
     key = dict(zip(dropping(modules), keys[0].unbind(-1))) if keys.shape[-1] else {}
-    return {name: Bound(module, _of(name, parameters), key.get(name)) for name, module in modules.items()}
+    return {name: Bound(module, own_parameters(name, parameters), key.get(name)) for name, module in modules.items()}
 
 
 @dataclass(frozen=True, eq=False)  # compared by identity: the compiler hashes what it calls
@@ -104,7 +105,3 @@ class Bound:
     def __call__(self, *inputs: Tensor):
         drop = {} if self.key is None else keyed(self.module, self.key)
         return functional_call(self.module, {**self.parameters, **drop}, inputs)
-
-
-def _of(name: str, parameters: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    return {key.removeprefix(f"{name}."): value for key, value in parameters.items() if key.startswith(f"{name}.")}

@@ -21,7 +21,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from partita.distributions import Bernoulli, Gaussian
+from partita.distributions import Decoded
 from partita.networks._dropout import dropping
 from partita.networks.normalise import BatchNorm
 from partita.training.ranks import Ranks, collectively
@@ -92,7 +92,7 @@ class RowParallelLikelihood:
 
 def gathered(made: Any, ranks: Ranks) -> Any:
     """What a network made of this rank's rows, for all rows: a tensor, a tuple, or a record of tensors by rows."""
-    if isinstance(made, Bernoulli | Gaussian):
+    if isinstance(made, Decoded):
         return RowParallelLikelihood(made, ranks)
     if isinstance(made, Tensor):
         return gather(made, 0, ranks.rank, ranks.size)

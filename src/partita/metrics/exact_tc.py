@@ -1,0 +1,52 @@
+"""Total correlation of the aggregated posterior."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from partita.measures import correlation, null_correlation
+from partita.measures.mixture import one_draw
+from partita.metrics._independence import against_null
+from partita.metrics._inputs import check_protocol
+from partita.metrics._posteriors import posteriors, with_interval
+from partita.metrics.score import Parts, Score
+
+
+def exact_tc(
+    mean: Any,
+    log_variance: Any,
+    *,
+    protocol: str = "mixture-of-all-rows",
+    seed: int = 0,
+    groups: Sequence | None = None,
+    draws: int = 3,
+    interval: float | None = None,
+    resamples: int = 20,
+) -> Score:
+    """TC of the aggregated posterior, the mixture of all n given posteriors, one draw z from each; nats.
+
+    With `groups` the value is the correlation between groups (PC). Large even for independent factors when posteriors
+    are narrow, so read it against `parts["null"]`, the same estimate after permuting (mean, log_variance) rows
+    independently per latent or group, over `draws` permutations; `excess` is the comparable number.
+    """
+    check_protocol(protocol, ("mixture-of-all-rows",), "exact_tc")
+    mean, log_variance = posteriors(mean, log_variance)
+    value, parts = _exact_tc(mean, log_variance, groups, draws, seed)
+    settings = {"estimator": "exact mixture", "null_draws": draws}
+    around = partial(_exact_tc, groups=groups, draws=0, seed=seed)
+    return with_interval(value, parts, around, (mean, log_variance), protocol, settings, interval, resamples, seed)
+
+
+def _exact_tc(
+    mean: np.ndarray, log_variance: np.ndarray, groups: Sequence | None, draws: int, seed: int
+) -> tuple[float, Parts]:
+    z = one_draw(mean, log_variance, seed)
+    found = correlation(z, mean, log_variance, groups=groups)
+    value = found.tc if groups is None else found.pc
+    parts: Parts = {name: getattr(found, name) for name in ("tc", "pc", "mi", "within_tc", "dim_kl")}
+    if draws > 0:
+        null = null_correlation(z, mean, log_variance, groups=groups, draws=draws, seed=seed)
+        parts |= against_null(value, null.values["tc" if groups is None else "pc"].tolist())
+    return float(value), parts
