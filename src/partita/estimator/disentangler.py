@@ -19,7 +19,7 @@ from partita.recipes._own_methods import Method, method_name
 from partita.trace import Dream
 from partita.training import Ensemble, History, Model
 from partita.training.callbacks import Callback, call, check_callbacks
-from partita.training.defaults import check_likelihood
+from partita.training.defaults import check_likelihood, choose_latents
 from partita.training.device import choose_device
 from partita.training.labels import required_labels
 from partita.training.model import check_parameters
@@ -40,7 +40,8 @@ class Disentangler(TransformerMixin, BaseEstimator):
     ----------
     method : a name of `partita methods`, a `Recipe`, or a function that returns one: it is called with latents, shape,
         network, likelihood, labels, learning_rate and `options`. A `Recipe` brings all of these itself.
-    latents : number of latents; None: as many as the groups have, else 6.
+    latents : number of latents; None: as many as the groups have, else 6. "auto": as many as the rows show, by BIC of
+        probabilistic PCA.
     groups : sizes `(2, 2, 2)`, index tuples `((0, 3), (1,), (2, 4, 5))`, or None: each latent a group of its own.
         "auto" lets pdisvae find them half-way through training; `groups_` has them.
     options : the method's own keywords, such as `{"beta": 4.0, "by": "importance"}`. Unless given here, `restarts` is
@@ -72,7 +73,7 @@ class Disentangler(TransformerMixin, BaseEstimator):
         self,
         method: Method = "pdisvae",
         *,
-        latents: int | None = None,
+        latents: int | str | None = None,
         groups: Sequence | str | None = None,
         options: Mapping[str, Any] | None = None,
         network: str | NetworkFunction = "auto",
@@ -108,6 +109,10 @@ class Disentangler(TransformerMixin, BaseEstimator):
         x, self.x_scale_ = observations(X)
         self.label_scale_, self.shape_ = None, x.shape[1:]
         check_callbacks(self.callbacks)
+        if self.latents == "auto":
+            self.latents_, why = choose_latents(x)
+            if self.verbose:
+                print(f"latents {self.latents_}: {why}")
         self.network_, self.likelihood_ = chosen_architecture(self._settings(), x, self.x_scale_)
         program = self._program()
         check_likelihood(program.recipe.architecture.likelihood, x, self.x_scale_)
@@ -224,7 +229,9 @@ class Disentangler(TransformerMixin, BaseEstimator):
         return hasattr(self, "parameters_")
 
     def _settings(self) -> dict[str, Any]:
-        return plain_settings(self.get_params(deep=False))
+        """The parameters, with as many latents as were found where that was asked for."""
+        settings = plain_settings(self.get_params(deep=False))
+        return settings | ({"latents": getattr(self, "latents_", None)} if settings["latents"] == "auto" else {})
 
     def _program(self) -> Program:
         labels = 0 if self.label_scale_ is None else len(self.label_scale_.offset)
