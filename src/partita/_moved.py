@@ -17,7 +17,7 @@ _PRIVATE = {
     "measures": "arrays ica neighbours regrouping",
     "recipes": "equation",
     "metrics": "histogram group_information inputs",
-    "structure": "rank_bins unmixing",
+    "structure": "unmixing",
     "studies": "earlier leftovers measure population rows scoring shares tables verify watching",
     "reports": "aligned compared contact_vectors gallery images style table vectors view",
 }

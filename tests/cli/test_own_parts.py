@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 
 MODULE = """
@@ -15,6 +16,15 @@ def narrow(*, beta: float = 2.0, latents: int = 2, **architecture):
 
 def affine(shape, outputs, inputs):
     return nn.Linear(shape[0], outputs), nn.Linear(inputs, shape[0])
+
+
+waiting = pt.distributions.Likelihood(
+    "exponential",
+    log_density=lambda x, log_rate: log_rate - x * log_rate.exp(),
+    mean=lambda log_rate: (-log_rate).exp(),
+    suits=lambda values: values >= 0,
+    takes="numbers of 0 or more",
+)
 """
 TRAIN = ("--data", "groups:size=100", "--steps", "4", "--out", "study", "--device", "cpu")
 
@@ -59,6 +69,24 @@ def test_from_training_to_a_report(partita, module, tmp_path):
     assert "import mine first (commands find it in the folder they are run in)" in ended.stderr
 
 
+def test_a_likelihood_from_training_to_a_report(partita, module, tmp_path):
+    times = np.random.default_rng(0).exponential(size=(60, 4)).astype(np.float32)
+    np.save(tmp_path / "times.npy", times)
+    options = ("--data", "times.npy", "--likelihood", "mine:waiting", "--latents", "2", *TRAIN[2:])
+    ended = partita("train", "vae", *options)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    (content,) = [json.loads(path.read_text()) for path in tmp_path.glob("study/runs/*/run.json")]
+    assert content["architecture"]["likelihood"] == "mine:waiting"
+    assert list(content["sources"]) == ["mine:waiting"]
+    for command in ("evaluate", "report", "verify"):
+        ended = partita(command, "study")
+        assert ended.returncode == 0, ended.stderr
+    module.write_text(MODULE.replace("log_rate - x", "2 * log_rate - x"))
+    ended = partita("evaluate", "study")
+    assert ended.returncode == 1
+    assert "mine:waiting has changed since" in ended.stderr
+
+
 def test_what_comes_with_a_study_is_not_run(partita, module, tmp_path):
     assert partita("train", "mine:narrow", *TRAIN).returncode == 0
     (tmp_path / "study" / "mine.py").write_text(MODULE + "print('run')\n")
@@ -80,6 +108,8 @@ def test_what_comes_with_a_study_is_not_run(partita, module, tmp_path):
         (["mine:narrow", "--gamma", "3"], "narrow has no option --gamma"),
         (["vae", "--likelihood", "mine:nothing"], "mine has no nothing"),
         (["vae", "--likelihood", "gaussian:x"], "unknown likelihood 'gaussian:x'"),
+        (["vae", "--likelihood", "mine:affine"], "unknown likelihood <function affine"),
+        (["vae", "--likelihood", "mine:waiting"], "'exponential' takes numbers of 0 or more, and the data"),
     ],
 )
 def test_bad_names_are_refused_in_one_line(partita, module, tmp_path, words, said):
@@ -88,3 +118,4 @@ def test_bad_names_are_refused_in_one_line(partita, module, tmp_path, words, sai
     assert ended.returncode == 2
     assert said in ended.stderr
     assert len(ended.stderr.strip().splitlines()) == 1
+    assert not (tmp_path / "study").exists()

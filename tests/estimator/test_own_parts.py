@@ -122,6 +122,11 @@ def network(shape, outputs, inputs):
 
 def method(*, latents=2, **architecture):
     return pt.RECIPES["vae"](latents=latents, **architecture)
+
+
+likelihood = pt.distributions.Likelihood(
+    "laplace", log_density=lambda x, middle: -abs(x - middle), mean=lambda middle: middle
+)
 """
 
 
@@ -134,6 +139,39 @@ def test_a_model_with_ones_own_functions_comes_back(module, tmp_path):
     assert back.network is back.network_ is parts.network
     np.testing.assert_array_equal(back.transform(X), model.transform(X))
     assert pt.load(path, method=parts.method, network=parts.network).network is parts.network
+
+
+@pytest.mark.parametrize("cloned", [False, True])
+def test_a_model_with_ones_own_likelihood_comes_back(module, tmp_path, cloned):
+    parts, path = module(BODY), tmp_path / "model.safetensors"
+    model = pt.Disentangler("vae", latents=2, **QUICK | {"likelihood": parts.likelihood})
+    model = (clone(model) if cloned else model).fit(X)
+    model.save(path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for back in (pt.load(path), pt.load(path, likelihood=parts.likelihood)):
+            assert back.likelihood is back.likelihood_ is parts.likelihood
+            assert back.score(X) == model.score(X)
+            np.testing.assert_array_equal(decoded(back), decoded(model))
+    del sys.modules["users_parts"]
+    with pytest.raises(
+        ValueError, match=r"a likelihood of your own.*import users_parts first.*load\(path, likelihood="
+    ):
+        pt.load(path)
+    assert pt.load(path, likelihood=parts.likelihood).score(X) == model.score(X)
+    with pytest.warns(ChangedSource, match="source of users_parts:likelihood"):
+        pt.load(path, likelihood=module(BODY.replace("-abs(", "-2 * abs(")).likelihood)
+
+
+def decoded(model):
+    return model.inverse_transform(model.transform(X))
+
+
+def test_a_likelihood_of_ours_is_kept_by_its_name(tmp_path):
+    ours = pt.distributions.LIKELIHOODS["gaussian"]
+    model = clone(pt.Disentangler("vae", latents=2, **QUICK | {"likelihood": ours})).fit(X)
+    model.save(tmp_path / "model.safetensors")
+    assert pt.load(tmp_path / "model.safetensors").likelihood_ == "gaussian"
 
 
 def test_a_file_never_makes_python_import_anything(module, tmp_path):

@@ -1,9 +1,13 @@
 """A network that a person brings: a function of plain modules."""
 
+import re
+from dataclasses import replace
+
 import pytest
 import torch
 from torch import nn
 
+from partita.distributions import Likelihood
 from partita.networks import Architecture, Decoder, Encoder
 from partita.recipes import HoldOut, build
 from partita.training import Ensemble, Model
@@ -36,6 +40,40 @@ def test_a_users_network_is_its_modules_between_two_layers_that_do_nothing_yet()
     encoder, decoder = Encoder(house), Decoder(house)
     assert torch.equal(encoder.body(x), encoder.body[0](x))
     assert torch.equal(decoder.body(x[:, :2]), decoder.body[1](x[:, :2]))
+
+
+# Mean and log-variance both from z: two numbers a feature.
+UNEVEN = Likelihood(
+    "uneven",
+    log_density=lambda x, mean, log_variance: -0.5 * ((x - mean).square() * torch.exp(-log_variance) + log_variance),
+    mean=lambda mean, log_variance: mean,
+    outputs=2,
+)
+
+
+def test_a_users_decoder_makes_as_many_numbers_as_the_likelihood_has():
+    recipe, x = build("vae", shape=(7,), latents=2, network=plain, likelihood=UNEVEN).recipe, torch.randn(40, 7).numpy()
+    ensemble = Ensemble([recipe] * 2, [0, 1], x, batch_size=20, device=torch.device("cpu"))
+    ensemble.advance(3)
+    model = Model(recipe, ensemble.model(1))
+    assert model.parameters["decoder.body.1.weight"].shape == (14, 2)
+    assert model.decode(model.posterior(x)[0]).shape == x.shape
+
+
+@pytest.mark.parametrize(
+    ("network", "shape", "outputs"),
+    [
+        (lambda shape, outputs, inputs: (nn.Linear(7, outputs), nn.Linear(inputs, 7)), (7,), 2),
+        ("small", (3, 32, 32), 3),
+    ],
+)
+def test_a_network_that_cannot_make_them_is_refused_before_anything_is_built(network, shape, outputs):
+    Architecture(shape, 2, network)
+    decoded = (outputs * shape[0], *shape[1:])
+    with pytest.raises(
+        ValueError, match=rf"'uneven' has {outputs} numbers a feature.*shape {re.escape(str(decoded))}: "
+    ):
+        Architecture(shape, 2, network, replace(UNEVEN, outputs=outputs))
 
 
 class Told(nn.Linear):

@@ -1,5 +1,6 @@
 """Methods, networks and likelihoods of one's own in a study: by name and digest in run.json, and what if they go."""
 
+import copy
 import sys
 from types import ModuleType
 
@@ -9,6 +10,7 @@ import torch
 from torch import nn
 
 import partita as pt
+from partita.distributions import LIKELIHOODS
 from partita.studies import Run, Store, evaluate_run, plan, train
 from partita.studies._measure import measure
 from partita.studies._verify import survey
@@ -34,6 +36,13 @@ def of_width(width):
     return network
 
 
+WAITING = pt.distributions.Likelihood(
+    "exponential",
+    log_density=lambda x, log_rate: log_rate - x * log_rate.exp(),
+    mean=lambda log_rate: (-log_rate).exp(),
+    suits=lambda values: values >= 0,
+    takes="numbers of 0 or more",
+)
 RECIPE = narrow(latents=2, shape=(20,), network=affine)
 
 
@@ -80,7 +89,24 @@ def test_a_recipe_of_ones_own(tmp_path):
         plan(RECIPE, DATA, network="mlp")
 
 
+def test_a_likelihood_of_ones_own(tmp_path):
+    times = pt.data.from_array(abs(np.asarray(DATA.x)))
+    store, (run,) = Store(tmp_path), plan("vae", times, likelihood=WAITING, **QUICK)
+    assert run.architecture["likelihood"] == f"{__name__}:WAITING"
+    assert run.sources.keys() == {f"{__name__}:WAITING"}
+    assert run.id == plan("vae", times, likelihood=copy.deepcopy(WAITING), **QUICK)[0].id
+    train([run], times, store, device=CPU)
+    (again,) = store.runs()
+    assert again.recipe.architecture.likelihood == WAITING
+    assert store.model(again).decode(np.zeros((1, 3))).min() > 0
+    assert np.isfinite(evaluate_run(store, again, times)["elbo"])
+    with pytest.raises(ValueError, match="'exponential' takes numbers of 0 or more, and the data"):
+        plan("vae", DATA, likelihood=WAITING, **QUICK)
+
+
 def test_our_own_functions_keep_their_names():
+    named, given = (plan("vae", DATA, likelihood=each, **QUICK) for each in ("gaussian", LIKELIHOODS["gaussian"]))
+    assert named[0].id == given[0].id
     assert plan(pt.RECIPES["vae"], DATA, **QUICK)[0].id == plan(["vae"], DATA, **QUICK)[0].id
 
 

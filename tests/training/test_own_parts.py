@@ -1,7 +1,9 @@
 """Names and digests of people's own functions and objects."""
 
+import sys
 from dataclasses import dataclass
 from functools import partial
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -39,10 +41,21 @@ SCALED = Scaled(2.0, double)
 def test_functions_and_variables_of_a_module_have_its_name():
     assert name_of(double) == f"{__name__}:double"
     assert name_of(SCALED) == f"{__name__}:SCALED"
-    assert name_of(Scaled(2.0, double)) == "Scaled"
+    assert name_of(Scaled(2.0, double)) == name_of(SCALED)  # as a clone has it
+    assert name_of(Scaled(3.0, double)) == "Scaled"
     for part in (double, SCALED):
         assert find(name_of(part), source_digest(part)) == (part, True)
         assert find(name_of(part), "another") == (part, False)
+
+
+@pytest.mark.parametrize("importer", ["an_importer", "__mp_main__"])
+def test_an_object_has_the_name_of_where_it_was_made_whoever_imported_it(monkeypatch, importer):
+    module, made = ModuleType(importer), sys.modules[__name__]
+    vars(module)["taken"] = SCALED
+    monkeypatch.delitem(sys.modules, __name__)
+    monkeypatch.setitem(sys.modules, importer, module)
+    monkeypatch.setitem(sys.modules, __name__, made)  # loaded after it
+    assert name_of(SCALED) == f"{__name__}:SCALED"
 
 
 def test_what_computes_something_else_has_another_digest():

@@ -14,7 +14,7 @@ def part_named(text: str, *, likelihood: bool = False) -> Any:
     """The function (or object) of "module:name", imported from the current folder or from where modules are installed;
     a name of ours, such as "vae" or "gaussian:0.25", as it is."""
     module, colon, path = text.partition(":")
-    if not colon or (likelihood and _is_likelihood(module)):
+    if not colon or (likelihood and _has_likelihoods(module)):
         return text
     try:
         part: Any = _imported(module)
@@ -77,11 +77,7 @@ def _make_importable() -> None:
         sys.path.append(os.getcwd())
 
 
-def _is_likelihood(text: str) -> bool:
-    from partita.networks import Architecture
+def _has_likelihoods(family: str) -> bool:
+    from partita.distributions import LIKELIHOODS
 
-    try:
-        Architecture((1,), 1, likelihood=text)
-    except ValueError:
-        return False
-    return True
+    return family in LIKELIHOODS

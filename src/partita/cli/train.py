@@ -17,7 +17,7 @@ class WithNames(typer.core.TyperCommand):
 
         for each in self.params:
             if isinstance(each, typer.core.TyperOption) and each.name == "likelihood":
-                each.help = f"auto, or {listed_likelihoods()}"
+                each.help = f"auto, {listed_likelihoods()}, or module:object"
         super().format_help(ctx, formatter)
 
 

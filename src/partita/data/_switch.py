@@ -34,6 +34,7 @@ def _without_convergence_warnings() -> Iterator[None]:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.filterwarnings("ignore", "Picard did not converge")
         yield
 
 

@@ -1,5 +1,8 @@
 """Densities as frozen records of tensors, and partitions of their coordinates."""
 
+import warnings
+from typing import Any
+
 from partita.distributions.blocks import Groups, as_groups, is_refinement
 from partita.distributions.conditional import ConditionalNormal, LogitNormal
 from partita.distributions.equicorrelated import EquicorrelatedNormal
@@ -33,3 +36,17 @@ __all__ = [
     "parse_prior",
     "standard_normal_log_prob_each",
 ]
+
+# Densities of 0.1.0, by the family each is now.
+_OLD = {
+    "Bernoulli": lambda logits: LIKELIHOODS["bernoulli"].at(logits),
+    "Gaussian": lambda mean, log_variance: LIKELIHOODS["gaussian"].at(mean, {"log_variance": log_variance}),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _OLD:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    now = f"LIKELIHOODS[{name.lower()!r}].at"
+    warnings.warn(f"{__name__}.{name} is {now} now; the old name goes with the next release", DeprecationWarning, 2)
+    return _OLD[name]

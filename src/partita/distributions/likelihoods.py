@@ -122,18 +122,18 @@ def as_likelihood(likelihood: str | Likelihood) -> Likelihood:
     """The family of this name, such as "poisson" or "gaussian:0.25"; a `Likelihood` is returned as it is."""
     if isinstance(likelihood, Likelihood):
         return likelihood
-    if likelihood in LIKELIHOODS:
+    if isinstance(likelihood, str) and likelihood in LIKELIHOODS:
         return LIKELIHOODS[likelihood]
     family, _, detail = str(likelihood).partition(":")
     variant = LIKELIHOODS[family].variant if family in LIKELIHOODS else None
     if variant is None or (found := variant(detail)) is None:
-        raise ValueError(f"unknown likelihood {likelihood!r}: give {listed_likelihoods()}")
+        raise ValueError(f"unknown likelihood {likelihood!r}: give {listed_likelihoods()}, or a Likelihood of your own")
     return found
 
 
 def by_name(likelihood: Any) -> Any:
     """A family of ours by its name, which files keep; anything else as it is."""
-    ours = isinstance(likelihood, Likelihood) and LIKELIHOODS.get(likelihood.name) is likelihood
+    ours = isinstance(likelihood, Likelihood) and LIKELIHOODS.get(likelihood.name) == likelihood
     return likelihood.name if ours else likelihood
 
 

@@ -10,6 +10,7 @@ from partita.distributions.likelihoods import by_name
 from partita.recipes import RECIPES, Program, Recipe, build
 from partita.recipes._equation import HANDED_ON, keywords, usual_latents
 from partita.recipes._own_methods import as_function, has_no_groups, method_name
+from partita.recipes.unmixed import NETWORKS
 from partita.training.defaults import choose_likelihood, choose_network
 from partita.training.observations import units_in_words
 from partita.training.own_parts import name_of
@@ -37,13 +38,16 @@ def chosen_architecture(settings: Mapping[str, Any], x: np.ndarray, x_scale: flo
     network, why_network = settings["network"], "as asked"
     likelihood, why = settings["likelihood"], "as asked"
     brought = known_recipe(settings["method"]) if not isinstance(settings["method"], str) else None
-    if network == "auto":
-        found = choose_network(x.shape[1:])
-        network, why_network = found if brought is None else (brought.architecture.network, "the recipe's own")
+    latents = None if brought is not None else _latents(settings)
     if likelihood == "auto" and brought is not None:
         likelihood, why = brought.architecture.likelihood, "the recipe's own"
     elif likelihood == "auto":
-        likelihood, why = choose_likelihood(x, x_scale, _latents(settings))
+        likelihood, why = choose_likelihood(x, x_scale, latents)
+    if network == "auto" and starts_unmixed(settings, likelihood, x.shape[1:]):
+        why_network = "linear, or nearly so where the rows are bent"
+    elif network == "auto":
+        found = choose_network(x.shape[1:])
+        network, why_network = found if brought is None else (brought.architecture.network, "the recipe's own")
     if settings["verbose"]:
         print(f"network {_in_words(network)}: {why_network}\nlikelihood {_in_words(likelihood)}: {why}")
         print(units_in_words(x, x_scale))
@@ -73,7 +77,9 @@ def built_program(
         raise has_no_groups(method)
     if settings["validation"] is not None:
         options["validation"] = settings["validation"]
-    if method == "pdisvae":
+    if starts_unmixed(settings, likelihood, shape) and not labels:
+        options["start"] = "unmixed"
+    elif method == "pdisvae":
         alone = isinstance(settings["groups"], str) or options.get("posterior") == "full"
         options.setdefault("restarts", 1 if alone else RESTARTS)
     rest = {"latents": _latents(settings), "labels": labels, "learning_rate": settings["learning_rate"]}
@@ -82,6 +88,22 @@ def built_program(
         unasked["learning_rate"] = settings["learning_rate"] == LEARNING_RATE
         rest = {name: value for name, value in rest.items() if not unasked[name]}
     return build(method, **options, **rest, network=network, likelihood=likelihood, shape=shape)
+
+
+def starts_unmixed(settings: Mapping[str, Any], likelihood: Any, shape: tuple[int, ...]) -> bool:
+    """Whether PDisVAE starts where the rows are unmixed: rows of numbers, at least as many as latents, in a network
+    that is linear or nearly so, unless restarts or another start are asked for."""
+    options = settings["options"] or {}
+    return (
+        settings["method"] == "pdisvae"
+        and not {"restarts", "start", "judge"} & set(options)
+        and options.get("posterior", "diagonal") == "diagonal"
+        and settings["network"] in ("auto", *NETWORKS)
+        and isinstance(likelihood, str)
+        and likelihood.startswith("gaussian")
+        and len(shape) == 1
+        and _latents(settings) <= shape[0]
+    )
 
 
 def _latents(settings: Mapping[str, Any]) -> int:

@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_feature_names_in, check_array, check_is_fitted, validate_data
 
+from partita.distributions import Likelihood
 from partita.estimator._building import PARTS, built_program, chosen_architecture, known_recipe, plain_settings
 from partita.estimator._files import read_fitted, write_fitted
 from partita.networks.architecture import NetworkFunction
@@ -75,7 +76,7 @@ class Disentangler(TransformerMixin, BaseEstimator):
         groups: Sequence | str | None = None,
         options: Mapping[str, Any] | None = None,
         network: str | NetworkFunction = "auto",
-        likelihood: Any = "auto",
+        likelihood: str | Likelihood = "auto",
         steps: int = 5000,
         batch_size: int = 128,
         learning_rate: float = 1e-3,

@@ -1,6 +1,8 @@
 """Linear ICA: the only place where it is called, for methods, restarts and discovery alike."""
 
 import logging
+from functools import cache
+from itertools import combinations, combinations_with_replacement
 
 import numpy as np
 
@@ -53,3 +55,49 @@ def unmixing(
             doubts, f"FastICA did not converge in {iterations} iterations: the data may be Gaussian in some directions"
         )
     return solver.components_
+
+
+def picard(white: np.ndarray, seed: int) -> np.ndarray:
+    """The rotation R that makes white data (n, K) independent, (white @ R.T), by Picard-O (Ablin et al. 2018), which
+    converges where FastICA does not; by FastICA where python-picard is not installed, which is said once."""
+    if white.shape[1] < 2:
+        return np.eye(white.shape[1])
+    try:
+        from picard import picard as solve
+    except ImportError:
+        _say_once("python-picard is not installed: FastICA stands in for it, and converges less surely")
+        return unmixing(white, seed, logging.DEBUG)
+    settings = {"ortho": True, "extended": True, "whiten": False, "centering": False, "max_iter": 500, "tol": 1e-7}
+    with limits_are_no_news:
+        return np.asarray(solve(white.T, random_state=seed % 2**32, **settings)[1])
+
+
+def jade(white: np.ndarray) -> np.ndarray:
+    """The rotation R that makes the fourth cumulants of white data (n, K) most diagonal, (white @ R.T): JADE (Cardoso
+    and Souloumiac 1993), by sweeps of plane rotations."""
+    rows, latents = white.shape
+    eye, cumulants = np.eye(latents), []
+    for i, j in combinations_with_replacement(range(latents), 2):
+        q = (white * (white[:, i] * white[:, j])[:, None]).T @ white / rows
+        q -= np.outer(eye[i], eye[j]) + np.outer(eye[j], eye[i]) + (eye if i == j else 0)
+        cumulants.append(q * (1 if i == j else np.sqrt(2)))
+    m, rotation = np.array(cumulants), np.eye(latents)
+    for _ in range(50):
+        largest = 0.0
+        for p, q in combinations(range(latents), 2):
+            on, off = m[:, p, p] - m[:, q, q], m[:, p, q] + m[:, q, p]
+            a, b = on @ on - off @ off, 2 * on @ off
+            angle = 0.5 * np.arctan2(b, a + np.hypot(a, b))
+            largest = max(largest, abs(angle))
+            turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+            m[:, [p, q], :] = np.einsum("ba,mbk->mak", turn, m[:, [p, q], :])
+            m[:, :, [p, q]] = m[:, :, [p, q]] @ turn
+            rotation[:, [p, q]] = rotation[:, [p, q]] @ turn
+        if largest < 1e-5:
+            break
+    return rotation.T
+
+
+@cache
+def _say_once(words: str) -> None:
+    log.warning(words)

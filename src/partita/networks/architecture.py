@@ -59,12 +59,29 @@ class Architecture:
             raise ValueError(f"labels must be at least 0, got {self.labels}")
         if self.precision not in PRECISIONS:
             raise ValueError(f"unknown precision {self.precision!r}: use {' or '.join(PRECISIONS)}")
-        as_likelihood(self.likelihood)
+        family = as_likelihood(self.likelihood)
         checked_rho(self.posterior, self.rho)
+        self._check(tuple(self.shape))
+        if family.outputs > 1:
+            wanted = self._decoded(family.outputs)
+            try:
+                self._check(wanted)
+            except ValueError as error:
+                raise ValueError(
+                    f"likelihood {family.name!r} has {family.outputs} numbers a feature, so its decoder is that of "
+                    f"observations of shape {wanted}: {error}"
+                ) from error
+
+    def _check(self, shape: tuple[int, ...]) -> None:
+        """ValueError where the network does not take observations of this shape."""
         if callable(self.network):
-            check_network(self.network, tuple(self.shape), self.width, self.latents)
+            check_network(self.network, shape, self.width, self.latents)
         elif self.network in TAKES:
-            TAKES[self.network](self.shape)
+            TAKES[self.network](shape)
+
+    def _decoded(self, numbers: int) -> tuple[int, ...]:
+        """The shape of what a decoder makes that gives so many numbers for every feature: channels, side by side."""
+        return (numbers * self.shape[0], *self.shape[1:])
 
     @property
     def width(self) -> int:
@@ -77,7 +94,7 @@ class Architecture:
         """Layers of an encoder with `width_out` outputs (those of q(z|x) unless said), and of a decoder with `width_in`
         inputs (the latents unless said) and so many `numbers` for every feature."""
         width_out, width_in = self.width if width_out is None else width_out, width_in or self.latents
-        shape = (numbers * self.shape[0], *self.shape[1:])
+        shape = self._decoded(numbers)
         if callable(self.network):
             return bodies_of(self.network, shape, width_out, width_in, beside)
         extra = {"hidden": self.hidden} if self.network == "mlp" else {}

@@ -14,6 +14,7 @@ from partita.networks._convolutions import DownConv, UpConv
 from partita.networks.normalise import BatchNorm
 
 Shape = tuple[int, ...]
+BENT_UNITS = 64  # of the network "nearly_linear"
 MOST_CHANNELS = 6  # colours, and two numbers of a likelihood for each
 
 
@@ -44,6 +45,33 @@ def mlp(
     encoder = EncoderBody(nn.Flatten(), *_stack((features + beside, *hidden)), nn.Linear(hidden[-1], width_out))
     backwards = hidden[::-1]
     decoder = nn.Sequential(*_stack((width_in, *backwards)), nn.Linear(backwards[-1], features), nn.Unflatten(1, shape))
+    return encoder, decoder
+
+
+class PartlyTanh(nn.Module):
+    """tanh of the first `bent` numbers; the others go on as they are."""
+
+    def __init__(self, bent: int):
+        super().__init__()
+        self.bent = bent
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.cat([torch.tanh(x[..., : self.bent]), x[..., self.bent :]], -1)
+
+
+def nearly_linear(
+    shape: Shape, width_out: int, width_in: int, *, beside: int = 0
+) -> tuple[nn.Sequential, nn.Sequential]:
+    """One hidden layer of 64 tanh units and as many linear ones as latents: a linear map is in it exactly, and it bends
+    no more than it must."""
+    features = prod(shape)
+    hidden = BENT_UNITS + width_in
+    encoder = EncoderBody(
+        nn.Flatten(), nn.Linear(features + beside, hidden), PartlyTanh(BENT_UNITS), nn.Linear(hidden, width_out)
+    )
+    decoder = nn.Sequential(
+        nn.Linear(width_in, hidden), PartlyTanh(BENT_UNITS), nn.Linear(hidden, features), nn.Unflatten(1, shape)
+    )
     return encoder, decoder
 
 
@@ -98,7 +126,15 @@ def infogan(shape: Shape, width_out: int, width_in: int, *, beside: int = 0) -> 
     return encoder, decoder
 
 
-BODIES = {"linear": linear, "mlp": mlp, "burgess": burgess, "small": small, "idvae": idvae, "infogan": infogan}
+BODIES = {
+    "linear": linear,
+    "nearly_linear": nearly_linear,
+    "mlp": mlp,
+    "burgess": burgess,
+    "small": small,
+    "idvae": idvae,
+    "infogan": infogan,
+}
 
 
 def _stack(widths: Shape) -> list[nn.Module]:

@@ -61,7 +61,12 @@ from partita.recipes.recipe import (
     with_disintegration,
 )
 from partita.recipes.restarts import restarted
+from partita.recipes.unmixed import starting_unmixed
 from partita.trace import Dream
+
+STARTS = ("random", "unmixed")
+# Where nothing else is said: log points without a better look, and rows held out of a run that starts unmixed.
+PATIENCE, UNMIXED_PATIENCE, UNMIXED_VALIDATION = 20, 8, 0.1
 
 RECIPES = {
     "vae": vae,
@@ -95,9 +100,10 @@ def build(
     *,
     disintegration: float = 0.0,
     restarts: int = 1,
+    start: str = "random",
     judge: str = "loss",
     validation: float | str | None = None,
-    patience: int = 20,
+    patience: int | None = None,
     **options,
 ) -> Program:
     """How a method is trained: one of RECIPES, a recipe, or a function that returns one (or a `Program`, which then
@@ -105,17 +111,27 @@ def build(
 
     `disintegration` is the weight of a penalty on factors that live in several latents, where some rows have labels.
     `restarts` trains that many models and keeps one, the one with the lowest loss, or the `judge` "median"; a method
-    with groups finds them on the way (`recipes.restarts`, `recipes.auto_groups`). `validation` holds rows out, 0.1 of
-    them or "blocks:0.1" in contiguous stretches: then the weights with the lowest loss on those are kept, restarts are
-    judged by it, and a model stops after `patience` log points without a better one (0: never).
+    with groups finds them on the way (`recipes.restarts`, `recipes.auto_groups`). `start="unmixed"` finds them from the
+    rows before training (`recipes.unmixed`), and holds a tenth of them out unless told otherwise; weights are then
+    judged by the bound on these. `validation` holds rows out, 0.1 of them or "blocks:0.1" in contiguous stretches: then
+    the weights with the lowest loss on those are kept, restarts are judged by it, and a model stops after `patience`
+    log points without a better one (0: never; 20 unless said, 8 after such a start).
     """
     whole(least=1, restarts=restarts)
+    patience = (PATIENCE if start == "random" else UNMIXED_PATIENCE) if patience is None else patience
     whole(least=0, patience=patience)
     if judge not in JUDGES:
         raise ValueError(f"unknown judge {judge!r}{nearest(judge, JUDGES)}; choose from {', '.join(JUDGES)}")
     make = as_function(method, RECIPES)
     groups = options.get("groups")
-    if groups == "auto":
+    if start not in STARTS:
+        raise ValueError(f"unknown start {start!r}{nearest(start, STARTS)}; choose from {', '.join(STARTS)}")
+    if start == "unmixed":
+        if restarts > 1 or "groups" not in signature(make).parameters:
+            raise ValueError('start="unmixed" is for methods with groups, and for restarts=1')
+        program = starting_unmixed(make, options)
+        validation = UNMIXED_VALIDATION if validation is None else validation
+    elif groups == "auto":
         program = finding_groups(lambda found: make(**options | {"groups": found}), restarts)
     elif isinstance(groups, str):
         raise ValueError(f'groups must be sizes, tuples of indices or "auto", got {groups!r}')
@@ -128,6 +144,8 @@ def build(
         program = restarted(Program.of(made), alone, restarts)
     program = program.changed(partial(with_disintegration, weight=disintegration))
     hold_out = parse_validation(validation) or program.hold_out
+    if start == "unmixed":
+        hold_out = replace(hold_out, by="bound")
     if hold_out and isinstance(program.recipe.trace, Dream):
         raise ValueError(f"{method_name(method)} has no likelihood to judge rows held out by; leave validation out")
     return replace(

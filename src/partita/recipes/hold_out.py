@@ -24,11 +24,14 @@ class HoldOut:
 
     `blocks` holds out contiguous stretches instead of single rows: neighbours in a recording resemble each other, so
     that single rows of it are no test. The choice depends on the number of rows alone: all runs are judged alike.
+    Weights are judged `by` the "loss", or by the "bound" on log p(x) alone, at the start too: a start with independent
+    groups is left only for a better model of the rows.
     """
 
     judging: float = 0.0
     diagnosis: float = 0.0
     blocks: bool = False
+    by: str = "loss"
 
     def __post_init__(self):
         shares = (self.judging, self.diagnosis)

@@ -65,6 +65,19 @@ class Passage:
     evidence: tuple[dict[str, Any], ...] = ()
 
 
+@dataclass(frozen=True)
+class Started:
+    """Where a run starts: which of its candidates is trained, the groups of its latents where they were found, and
+    `write(networks, x)`, which puts weights into its networks (None: at random as ever). `words` say what was found."""
+
+    candidate: int
+    groups: Groups | None
+    write: Callable[[Mapping[str, nn.Module], Tensor], None] | None
+    words: str
+
+
+# What rows (n, ...) and a seed say of where to start.
+Start = Callable[[np.ndarray, int], Started]
 # The replicas of one run, and the groups of the next phase where they are given.
 Between = Callable[[Sequence[Replica], Groups | None], Passage]
 # Which of the replicas is kept.
@@ -75,7 +88,7 @@ Judge = Callable[[Sequence[Replica]], int]
 class Phase:
     """A recipe for a share of the run's steps. A function of groups where these are found before the phase begins."""
 
-    recipe: Recipe | Callable[[Groups], Recipe]
+    recipe: Recipe | Callable[[Groups | None], Recipe]
     share: float = 1.0
 
 
@@ -96,17 +109,14 @@ class Candidate:
                 f"{len(self.phases)} phases have {len(self.phases) - 1} places between, not {len(self.between)}"
             )
         known = [phase.recipe for phase in self.phases if isinstance(phase.recipe, Recipe)]
-        if len(known) < 1 or not isinstance(self.phases[0].recipe, Recipe):
-            raise ValueError("the first phase has nobody to find groups before it: give it a recipe")
         for recipe in known[1:]:
             check_goes_on(known[0], recipe)
 
     @property
     def recipe(self) -> Recipe:
-        """That of the first phase."""
+        """That of the first phase; with every latent alone, where its groups are found at the start."""
         recipe = self.phases[0].recipe
-        assert isinstance(recipe, Recipe)
-        return recipe
+        return recipe if isinstance(recipe, Recipe) else recipe(None)
 
     @property
     def finds_groups(self) -> bool:
@@ -137,14 +147,18 @@ class Candidate:
 @dataclass(frozen=True)
 class Program:
     """The ways to train a run, who judges between all their replicas, the rows that nobody is trained on, and after how
-    many log points without a better held-out loss a model stops (None: never)."""
+    many log points without a better held-out loss a model stops (None: never). With a `start`, that says which of the
+    candidates is trained, and from where."""
 
     candidates: tuple[Candidate, ...]
     judge: Judge | None = None  # nobody, where there is one replica alone
     hold_out: HoldOut = NOTHING
     patience: int | None = None
+    start: Start | None = None
 
     def __post_init__(self):
+        if self.start is None and not all(isinstance(c.phases[0].recipe, Recipe) for c in self.candidates):
+            raise ValueError("the first phase has nobody to find groups before it: give it a recipe, or a start")
         if self.replicas > 1 and self.judge is None:
             raise ValueError(f"somebody must judge which of {self.replicas} replicas is kept")
 
@@ -163,9 +177,15 @@ class Program:
         return any(candidate.finds_groups for candidate in self.candidates)
 
     @property
+    def alone(self) -> bool:
+        """Whether runs train one by one: where groups, or where to start, are found, they may differ."""
+        return self.finds_groups or self.start is not None
+
+    @property
     def replicas(self) -> int:
         """Models trained for one run, in all."""
-        return sum(candidate.replicas for candidate in self.candidates)
+        counts = [candidate.replicas for candidate in self.candidates]
+        return sum(counts) if self.start is None else max(counts)
 
     @property
     def at_once(self) -> int:
@@ -174,7 +194,7 @@ class Program:
 
     @property
     def structure(self):
-        return tuple(c.structure for c in self.candidates), self.judge, self.hold_out, self.patience
+        return tuple(c.structure for c in self.candidates), self.judge, self.hold_out, self.patience, self.start
 
     def changed(self, change: Callable[[Recipe], Recipe]) -> "Program":
         """The program with every recipe changed."""

@@ -1,12 +1,12 @@
-"""Coordinates unbent: z = y R + h(y), h a small network, such that groups of z are independent and z is a density of y.
+"""Coordinates unbent: z = y R + h(y), h one layer of tanh units, so that groups of z are independent.
 
-Maximum likelihood with log p(y) = sum_g log p_g(z_g) + log |det dz/dy|, each p_g a mixture of Gaussians. h starts at 0, so a
-fit starts at the linear unmixing R and bends it only as far as rows held out gain by it. Several starts, with groups of
-the same sizes, are fitted side by side.
+Maximum likelihood: log p(y) = sum_g log p_g(z_g) + log |det dz/dy|, each p_g a mixture of Gaussians. h starts at 0, so
+a fit starts at the linear unmixing R and bends it only as far as rows held out gain by it. Several starts, with groups
+of the same sizes, are fitted side by side, and the worse half of them is given up twice.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,10 +15,10 @@ from torch import Tensor
 
 from partita.distributions import Groups
 
-import os
-HIDDEN = int(os.environ.get("HID","64"))
-STEPS, LOOK_EVERY, PATIENCE = 800, 50, 5
-BATCH = int(os.environ.get("BATCHS","256"))
+HIDDEN = 64
+STEPS, LOOK_EVERY, PATIENCE = 800, 50, 4
+HALVED_AT = (150, 300)  # steps after which the better half of the starts goes on
+BATCH = 256
 RATE, DECAY = 2e-3, 1e-3
 HELD_OUT = 0.2
 COMPONENTS = {1: 12, 2: 24}  # of a mixture; of larger groups as of two
@@ -37,10 +37,10 @@ class Start:
 
 @dataclass(frozen=True)
 class Unbent:
-    """What became of a start: `codes(y)` unbends rows, `likelihood` is the mean log-density of the rows held out, nats."""
+    """What became of a start: `codes(y)` unbends rows, `likelihood` is the mean log-density of rows held out, nats."""
 
     start: Start
-    codes: Callable[[np.ndarray], np.ndarray]
+    codes: "Bend"
     likelihood: float
     linear_likelihood: float  # of the start itself
 
@@ -53,114 +53,139 @@ def held_out_rows(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 
 def unbend(y: np.ndarray, starts: Sequence[Start], seed: int = 0, steps: int = STEPS) -> list[Unbent]:
-    """Each start fitted to white coordinates y (n, K). The sizes of groups, in their order, are the same for all."""
+    """The starts that went on to the end, fitted to white coordinates y (n, K), the likeliest first. The sizes of
+    groups, in their order, are the same for all."""
     rows, judging = held_out_rows(len(y), seed)
-    orders = [[k for group in start.groups for k in group] for start in starts]
-    rotations = np.stack([start.rotation[:, order] for start, order in zip(starts, orders)])
-    sizes = [len(group) for group in starts[0].groups]
-    flow = _Flow(rotations, sizes, y[rows], seed)
     fitted, held = _tensor(y[rows]), _tensor(y[judging])
-    optimiser = torch.optim.AdamW(
-        [{"params": flow.network, "weight_decay": DECAY}, {"params": flow.mixtures, "weight_decay": 0.0}], lr=RATE
-    )
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps, eta_min=RATE / 20)
+    flow = _Flow(starts, y[rows], seed)
     generator = torch.Generator().manual_seed(seed)
-    best = torch.full((len(starts),), -math.inf)
-    kept = [p.detach().clone() for p in flow.network]
-    first, worse = best.clone(), 0
-    for step in range(steps + 1):
-        if step % LOOK_EVERY == 0:
-            with torch.no_grad():
-                now = flow.log_density(held).mean(1)
-            first = now if step == 0 else first
-            better = now > best + 1e-4
-            for place, p in zip(kept, flow.network):
-                place[better] = p.detach()[better]
-            best = torch.maximum(best, torch.nan_to_num(now, nan=-math.inf))
-            worse = 0 if bool(better.any()) else worse + 1
-            if worse >= PATIENCE or step == steps:
-                break
-        batch = fitted[torch.randint(len(fitted), (BATCH,), generator=generator)]
-        loss = -flow.log_density(batch).mean(1).sum()
-        optimiser.zero_grad()
-        loss.backward()
-        _clip(flow.network, len(starts))
-        optimiser.step()
-        schedule.step()
-    back = [np.argsort(order) for order in orders]
-    return [
-        Unbent(start, _Codes([p[c] for p in kept], back[c]), float(best[c]), float(first[c]))
-        for c, start in enumerate(starts)
-    ]
+    best, worse = flow.looked_at(held), 0
+    first = best.clone()
+    for step in range(1, steps + 1):
+        flow.step(fitted[torch.randint(len(fitted), (BATCH,), generator=generator)], step / steps)
+        if step % LOOK_EVERY:
+            continue
+        now = flow.looked_at(held)
+        better = now > best + 1e-4
+        flow.keep(better)
+        best, worse = torch.where(better, now, best), 0 if bool(better.any()) else worse + 1
+        if step in HALVED_AT and len(best) > 1:
+            on = torch.argsort(best, descending=True)[: (len(best) + 1) // 2]
+            flow.go_on_with(on)
+            best, first = best[on], first[on]
+        if worse >= PATIENCE:
+            break
+    order = torch.argsort(best, descending=True).tolist()
+    return [Unbent(flow.starts[c], flow.codes(c), float(best[c]), float(first[c])) for c in order]
 
 
 class _Flow:
-    """The network and the mixtures of several starts, each parameter with a leading axis of starts."""
+    """The networks and mixtures of several starts: each parameter has a leading axis of starts, and so has the best
+    network so far."""
 
-    def __init__(self, rotations: np.ndarray, sizes: Sequence[int], y: np.ndarray, seed: int):
+    def __init__(self, starts: Sequence[Start], y: np.ndarray, seed: int):
+        self.starts = list(starts)
+        rotations = np.stack([start.rotation[:, _columns(start.groups)] for start in starts])
         count, latents = rotations.shape[:2]
         generator = torch.Generator().manual_seed(seed)
-
-        def drawn(*shape: int) -> Tensor:
-            return (torch.rand(count, *shape, generator=generator) * 2 - 1) / math.sqrt(shape[-1])
-
-        self.one = os.environ.get("ONE") == "1"
-        enter, inner = drawn(HIDDEN, latents), drawn(HIDDEN, HIDDEN)
-        zeros = [torch.zeros(count, HIDDEN), torch.zeros(count, HIDDEN), torch.zeros(count, latents, HIDDEN)]
-        network = [_tensor(rotations), enter, zeros[0], inner, zeros[1], zeros[2], torch.zeros(count, latents)]
-        self.network = [p.requires_grad_() for p in network]
-        self.ends = np.cumsum(sizes)
-        self.blocks = [range(end - size, end) for size, end in zip(sizes, self.ends)]
+        enter = (torch.rand(count, HIDDEN, latents, generator=generator) * 2 - 1) / math.sqrt(latents)
+        leave, offset, shift = (torch.zeros(count, *shape) for shape in ((latents, HIDDEN), (HIDDEN,), (latents,)))
+        self.network = [_tensor(rotations), enter, offset, leave, shift]
+        ends = np.cumsum([len(group) for group in starts[0].groups])
+        self.blocks = [slice(end - len(group), end) for group, end in zip(starts[0].groups, ends.tolist())]
         some = y[np.random.default_rng(seed).permutation(len(y))[:ROWS_FOR_MIXTURES]]
-        self.priors = []
-        for block in self.blocks:
-            parts = [_mixture((some @ rotation)[:, list(block)], seed) for rotation in rotations]
-            self.priors.append([torch.stack(part).requires_grad_() for part in zip(*parts)])
-        self.mixtures = [p for prior in self.priors for p in prior]
+        each = [[_mixture((some @ rotation)[:, block], seed) for rotation in rotations] for block in self.blocks]
+        self.mixtures = [torch.stack(part) for parts in each for part in zip(*parts)]
+        self.best = [p.clone() for p in self.network]
+        self._optimise([])
 
     def log_density(self, y: Tensor) -> Tensor:
         """(starts, rows)."""
         z, slope = _bent(self.network, y)
         total = torch.linalg.slogdet(slope)[1]
-        for block, (logits, centre, diagonal, lower) in zip(self.blocks, self.priors):
+        for number, block in enumerate(self.blocks):
+            logits, centre, diagonal, lower = self.mixtures[4 * number : 4 * number + 4]
             steep = diagonal.clamp(max=4.0)
             factor = torch.tril(lower, -1) + torch.diag_embed(torch.exp(steep))
-            off = z[:, :, None, block.start : block.stop] - centre[:, None]
-            off = torch.einsum("cmij,cbmj->cbmi", factor, off)
+            # (z - centre) times the factor of each component, as one product of matrices
+            count, components, size = centre.shape
+            flat = factor.reshape(count, components * size, size)
+            off = (z[:, :, block] @ flat.mT).reshape(count, -1, components, size)
+            off = off - (factor @ centre[..., None])[..., 0][:, None]
             log_p = torch.log_softmax(logits, -1)[:, None] - 0.5 * off.square().sum(-1) + steep.sum(-1)[:, None]
-            total = total + torch.logsumexp(log_p, -1) - 0.5 * len(block) * math.log(2 * math.pi)
+            total = total + torch.logsumexp(log_p, -1) - 0.5 * size * math.log(2 * math.pi)
         return total
 
+    def step(self, batch: Tensor, progress: float) -> None:
+        for group in self.optimiser.param_groups:
+            group["lr"] = RATE * (0.05 + 0.95 * 0.5 * (1 + math.cos(math.pi * progress)))
+        self.optimiser.zero_grad()
+        (-self.log_density(batch).mean(1).sum()).backward()
+        _clip(self.network, len(self.starts))
+        self.optimiser.step()
 
-def _bent(network: Sequence[Tensor], y: Tensor, slope: bool = True) -> tuple[Tensor, Tensor]:
-    """z (starts, rows, K) and dz/dy (starts, rows, K, K)."""
-    rotation, enter, offset, inner, middle, leave, shift = network
-    u = torch.tanh(y @ enter.mT + offset[:, None])
-    if os.environ.get("ONE") == "1":
-        z = y @ rotation + u @ leave.mT + shift[:, None]
-        if not slope:
-            return z, z
-        return z, torch.einsum("ckh,cbh,chj->cbkj", leave, 1 - u.square(), enter) + rotation.mT[:, None]
-    v = torch.tanh(u @ inner.mT + middle[:, None])
-    z = y @ rotation + v @ leave.mT + shift[:, None]
-    if not slope:
-        return z, z
-    through = (1 - u.square())[..., None] * enter[:, None]
-    through = (1 - v.square())[..., None] * (inner[:, None] @ through)
-    return z, leave[:, None] @ through + rotation.mT[:, None]
+    def looked_at(self, held: Tensor) -> Tensor:
+        with torch.no_grad():
+            return torch.nan_to_num(self.log_density(held).mean(1), nan=-math.inf)
+
+    def keep(self, better: Tensor) -> None:
+        for place, p in zip(self.best, self.network):
+            place[better] = p.detach()[better]
+
+    def go_on_with(self, starts: Tensor) -> None:
+        """These alone, with the moments their optimiser has gathered."""
+        gathered = [
+            {name: value[starts] if value.dim() else value for name, value in self.optimiser.state[p].items()}
+            for p in (*self.network, *self.mixtures)
+        ]
+        self.starts = [self.starts[c] for c in starts.tolist()]
+        self.network, self.mixtures, self.best = (
+            [p.detach()[starts].clone() for p in parameters] for parameters in (self.network, self.mixtures, self.best)
+        )
+        self._optimise(gathered)
+
+    def codes(self, start: int) -> "Bend":
+        rotation, enter, offset, leave, shift = (p[start].double().numpy() for p in self.best)
+        back = np.argsort(_columns(self.starts[start].groups))
+        return Bend(rotation[:, back], enter, offset, leave[back], shift[back])
+
+    def _optimise(self, gathered: list[dict[str, Tensor]]) -> None:
+        parameters = [p.requires_grad_() for p in (*self.network, *self.mixtures)]
+        bending = {"params": self.network, "weight_decay": DECAY}
+        self.optimiser = torch.optim.AdamW([bending, {"params": self.mixtures, "weight_decay": 0.0}], lr=RATE)
+        for p, moments in zip(parameters, gathered):
+            self.optimiser.state[p] = moments
 
 
 @dataclass(frozen=True)
-class _Codes:
-    """Rows unbent by one start's network, its coordinates in the start's own order."""
+class Bend:
+    """z = y @ rotation + leave @ tanh(enter @ y + offset) + shift, as arrays."""
 
-    network: list[Tensor]
-    back: np.ndarray
+    rotation: np.ndarray
+    enter: np.ndarray
+    offset: np.ndarray
+    leave: np.ndarray
+    shift: np.ndarray
 
     def __call__(self, y: np.ndarray) -> np.ndarray:
-        with torch.no_grad():
-            z = _bent([p[None] for p in self.network], _tensor(y), slope=False)[0][0]
-        return z.double().numpy()[:, self.back]
+        return y @ self.rotation + np.tanh(y @ self.enter.T + self.offset) @ self.leave.T + self.shift
+
+    def slopes(self, y: np.ndarray) -> np.ndarray:
+        """dz/dy, (n, K, K)."""
+        steep = 1 - np.tanh(y @ self.enter.T + self.offset) ** 2
+        return np.einsum("kh,nh,hj->nkj", self.leave, steep, self.enter) + self.rotation.T
+
+
+def _columns(groups: Groups) -> list[int]:
+    return [k for group in groups for k in group]
+
+
+def _bent(network: Sequence[Tensor], y: Tensor) -> tuple[Tensor, Tensor]:
+    """z (starts, rows, K) and dz/dy (starts, rows, K, K)."""
+    rotation, enter, offset, leave, shift = network
+    u = torch.tanh(y @ enter.mT + offset[:, None])
+    slope = (leave[:, None] * (1 - u.square())[:, :, None]) @ enter[:, None]
+    return y @ rotation + u @ leave.mT + shift[:, None], slope + rotation.mT[:, None]
 
 
 def _mixture(z: np.ndarray, seed: int) -> list[Tensor]:
@@ -172,7 +197,8 @@ def _mixture(z: np.ndarray, seed: int) -> list[Tensor]:
     found.fit(z)
     factor = np.swapaxes(found.precisions_cholesky_, 1, 2)
     diagonal = np.log(np.diagonal(factor, axis1=1, axis2=2))
-    return [_tensor(p) for p in (np.log(found.weights_ + 1e-6), found.means_, diagonal, np.tril(factor, -1))]
+    parts = (np.log(np.asarray(found.weights_) + 1e-6), np.asarray(found.means_), diagonal, np.tril(factor, -1))
+    return [_tensor(p) for p in parts]
 
 
 def _clip(parameters: Sequence[Tensor], count: int) -> None:

@@ -11,11 +11,10 @@ import numpy as np
 
 from partita.distributions import Groups, as_groups
 from partita.measures._arrays import as_matrix
-from partita.structure._rank_bins import RankBins
+from partita.structure.free_groups import Tie, ties
 
 Block = tuple[int, ...]
-BINS = {2: 6, 3: 4, 4: 4, 5: 3}  # of larger blocks 2: more cells than rows say nothing
-MAX_BLOCKS = 200_000
+LEAST_TIE = 0.55  # of what joins two coordinates whose groups have no sizes
 MAX_EXACT = 6_000  # blocks that the integer program takes in seconds
 MAX_SOLVED = 2_000  # branches of it
 
@@ -30,49 +29,67 @@ class SizedGroups:
     exact: bool
 
 
-def groups_of_sizes(codes: Any, sizes: Sequence[int]) -> SizedGroups:
-    """The partition of independent-as-possible coordinates into groups of `sizes` with the largest sum of f(group).
+def groups_of_sizes(codes: Any, sizes: Sequence[int], noise: Any = None, seed: int = 0) -> SizedGroups:
+    """The partition of independent-as-possible coordinates into groups of `sizes` with the most dependence inside them.
 
-    f(S) is the larger of two lower bounds of the total correlation of S: the spanning tree of pairwise information in 6
-    rank bins with the most weight (Chow and Liu 1968), and the information of all of S in few bins, which sees what no
-    two coordinates show. Exact for up to 16 coordinates, for pairs far beyond; otherwise latents are exchanged between
-    groups while that helps, and `exact` says so.
+    Dependence is the sum of squared means, over 2, of products of polynomials of ranks (`free_groups`), for all two,
+    three and four coordinates of a group that show any: to second order what they share in nats.
+
+    Parameters
+    ----------
+    codes : (n, K), coordinates that a linear unmixing left as independent as it could.
+    sizes : of the groups; their sum is K.
+    noise, seed : as in `free_groups`.
+
+    Returns
+    -------
+    found : SizedGroups. Exact for up to 16 coordinates and groups of up to 5, for more where few coordinates show
+        dependence; otherwise latents are exchanged between groups while that helps, and `exact` says so.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> angle = rng.uniform(0, 2 * np.pi, 1000)
+    >>> groups_of_sizes(np.stack([np.cos(angle), rng.uniform(size=1000), np.sin(angle)], 1), (1, 2)).groups
+    ((1,), (0, 2))
     """
     codes = as_matrix(codes, "codes")
     sizes = tuple(len(group) for group in as_groups(tuple(sizes), codes.shape[1]))
-    return best_partition(sizes, block_values(codes, set(sizes)))
+    return best_partition(sizes, block_values(ties(codes, noise, seed, LEAST_TIE), set(sizes), codes.shape))
 
 
-def block_values(codes: np.ndarray, sizes: set[int]) -> dict[Block, float]:
-    """f(S) for every block of these sizes, 0 for single coordinates."""
-    latents = codes.shape[1]
-    blocks = sum(comb(latents, size) for size in sizes)
-    if blocks > MAX_BLOCKS:
-        raise ValueError(
-            f"{latents} coordinates have {blocks} blocks of sizes {sorted(sizes)}, more than {MAX_BLOCKS}: use smaller"
-            " groups, or let them be found without sizes"
-        )
-    ranked = RankBins(codes)
-    pairs = ranked.pairs(BINS[2])
-    values: dict[Block, float] = {}
-    for size in sorted(sizes):
-        for block in combinations(range(latents), size):
-            values[block] = 0.0 if size == 1 else spanning_tree(pairs, block)
-            if size > 2:
-                values[block] = max(values[block], ranked.information(block, BINS.get(size, 2)))
+def partitions_of_sizes(codes: np.ndarray, sizes: Sequence[int], noise: Any, most: int) -> list[Groups]:
+    """The best partition, and the best ones without one of its groups, best first."""
+    values = block_values(ties(codes, noise, 0, LEAST_TIE), set(sizes), codes.shape)
+    first = best_partition(sizes, values)
+    others = [best_partition(sizes, {**values, group: -1.0}) for group in first.groups if len(group) > 1]
+    ranked = sorted(others, key=lambda other: -other.value)
+    return list(dict.fromkeys([first.groups, *(other.groups for other in ranked)]))[:most]
+
+
+def block_values(found: Sequence[Tie], sizes: set[int], shape: tuple[int, ...]) -> dict[Block, float]:
+    """The dependence of blocks of these sizes: of all, where there are few enough, else of those that ties connect."""
+    rows, latents = shape
+    shared = {tie.members: tie.strength**2 / (2 * rows) for tie in found}
+
+    def value(block: Block) -> float:
+        return sum(shared.get(some, 0.0) for members in (2, 3, 4) for some in combinations(block, members))
+
+    values: dict[Block, float] = {(k,): 0.0 for k in range(latents)}
+    if sum(comb(latents, size) for size in sizes) <= MAX_EXACT:
+        return values | {b: value(b) for size in sizes if size > 1 for b in combinations(range(latents), size)}
+    near: dict[int, set[int]] = {k: set() for k in range(latents)}
+    for tie in found:
+        for k in tie.members:
+            near[k] |= set(tie.members)
+    blocks: set[Block] = set(values)
+    for size in range(2, max(sizes) + 1):
+        grown = {tuple(sorted({*b, k})) for b in blocks for k in set().union(*(near[i] for i in b)) - set(b)}
+        blocks = set(sorted(grown, key=lambda b: (-value(b), b))[: MAX_EXACT // len(sizes)])
+        if size in sizes:
+            values |= {b: value(b) for b in sorted(blocks)}
     return values
-
-
-def spanning_tree(pairs: np.ndarray, block: Block) -> float:
-    """The weight of the heaviest tree over the block's coordinates (Prim)."""
-    weight, outside = 0.0, list(block[1:])
-    reach = {k: pairs[block[0], k] for k in outside}
-    while outside:
-        nearest = max(outside, key=reach.__getitem__)
-        weight += reach[nearest]
-        outside.remove(nearest)
-        reach = {k: max(reach[k], pairs[nearest, k]) for k in outside}
-    return float(weight)
 
 
 def best_partition(sizes: Sequence[int], values: Mapping[Block, float]) -> SizedGroups:
@@ -81,7 +98,7 @@ def best_partition(sizes: Sequence[int], values: Mapping[Block, float]) -> Sized
     chosen = _solved(sizes, several, values) if several and len(several) <= MAX_EXACT else None
     exact = chosen is not None or not several
     groups = _in_order(chosen or [], sizes) if exact else _exchanged(sizes, values)
-    return SizedGroups(groups, float(sum(values[group] for group in groups)), exact)
+    return SizedGroups(groups, float(sum(values.get(group, 0.0) for group in groups)), exact)
 
 
 def _solved(sizes: Sequence[int], blocks: list[Block], values: Mapping[Block, float]) -> list[Block] | None:
@@ -134,9 +151,9 @@ def _exchanged(sizes: Sequence[int], values: Mapping[Block, float]) -> Groups:
 
 def _exchanges(groups: list[Block], values: Mapping[Block, float]) -> Iterator[tuple[float, int, int, Block, Block]]:
     for a, b in combinations(range(len(groups)), 2):
-        now = values[groups[a]] + values[groups[b]]
+        now = values.get(groups[a], 0.0) + values.get(groups[b], 0.0)
         for i in groups[a]:
             for j in groups[b]:
                 first = tuple(sorted({*groups[a], j} - {i}))
                 second = tuple(sorted({*groups[b], i} - {j}))
-                yield values[first] + values[second] - now, a, b, first, second
+                yield values.get(first, 0.0) + values.get(second, 0.0) - now, a, b, first, second

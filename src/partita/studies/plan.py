@@ -6,6 +6,7 @@ from itertools import product
 from typing import Any
 
 from partita.data import Dataset
+from partita.distributions import Likelihood
 from partita.distributions.likelihoods import by_name
 from partita.networks.architecture import NetworkFunction
 from partita.recipes import RECIPES, Program, Recipe
@@ -36,7 +37,7 @@ def plan(
     latents: int | None = None,
     groups: Sequence | str | None = None,
     network: str | NetworkFunction = "auto",
-    likelihood: Any = "auto",
+    likelihood: str | Likelihood = "auto",
     precision: str = "float32",
     hidden: Sequence[int] = HIDDEN,
     seeds: Sequence[int] = (0,),
@@ -155,7 +156,7 @@ def ensembles(
             continue
         program = together[0].program
         # runs that find their groups may find different ones, and go on in ensembles of their own
-        width = 1 if program.finds_groups else max(1, at_once(together[0]) // program.at_once)
+        width = 1 if program.alone else max(1, at_once(together[0]) // program.at_once)
         width = min(width, -(-len(together) // shares))
         pieces += [together[i : i + width] for i in range(0, len(together), width)]
     if waiting is None:

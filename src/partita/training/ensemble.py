@@ -74,7 +74,7 @@ class Ensemble:
         self.labels = {} if u is None else {"u": _on_device(u, device).float()}
         if labelled is not None:
             self.labels["labelled"] = _on_device(labelled, device).float()
-        self.split = hold_out.rows(len(self.x))
+        self.split, self.judged_by = hold_out.rows(len(self.x)), hold_out.by
         self.size = len(self.split.training)
         batch_size = min(batch_size, self.size)
         # where rows are held out, what is drawn are places in this list
@@ -214,7 +214,7 @@ class Ensemble:
         if self.held_out is None or not self.held_out.keep_best:
             return self.step, self.step
         at, best = int(self.held_out.stopped_at[e]), int(self.held_out.best_step[e])
-        return at or self.step, best or self.step
+        return at or self.step, best if best or self.judged_by == "bound" else self.step
 
     def model(self, e: int, *, best: bool = False) -> dict[str, Tensor]:
         """The parameters of run `e` alone, after what its method does once training is over; with `best`, those that

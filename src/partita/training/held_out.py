@@ -21,9 +21,9 @@ class HeldOut:
     """What the first player's measures say of the rows held out for judging, always with the same noise, and at the
     weights where schedules end: so one look compares with another.
 
-    With `keep_best`, the parameters with the lowest loss so far are kept, each model's own. A model that finds nothing
-    better for `patience` looks in a row has stopped: what becomes of it after that is forgotten, while its neighbours
-    go on.
+    With `keep_best`, the parameters with the lowest loss so far (or the best bound, `HoldOut.by`) are kept, each
+    model's own. A model that finds nothing better for `patience` looks in a row has stopped: what becomes of it after
+    that is forgotten, while its neighbours go on.
     """
 
     def __init__(self, ensemble: Any, log_every: int, *, keep_best: bool, patience: int | None):
@@ -39,6 +39,8 @@ class HeldOut:
         )
         with torch.no_grad():
             self.names = [f"held_out_{name}" for name in self._quantities()[1]]
+        judged = ("held_out_recon", "held_out_kl") if ensemble.judged_by == "bound" else self.names[:1]
+        self.judged = [self.names.index(name) for name in judged]
         self.best_loss = torch.full((models,), torch.inf, device=device, dtype=torch.float32)
         self.best_step, self.stale, self.stopped_at = (
             torch.zeros(models, dtype=torch.long, device=device) for _ in range(3)
@@ -47,6 +49,8 @@ class HeldOut:
         self.step = torch.zeros((), dtype=torch.long, device=device)
         self._replay: Callable[[], Tensor] | None = None
         self._all_stopped: bool | None = None  # known only after a look: asking the device takes time
+        if ensemble.judged_by == "bound" and keep_best and ensemble.step == 0:
+            self.look()  # a start that is good already is to be beaten
 
     def look(self) -> np.ndarray:
         """(quantities, E), and takes note of them."""
@@ -96,7 +100,7 @@ class HeldOut:
         found = torch.stack(list(self._quantities()[1].values()))
         self.ensemble.ranks.share([found])  # what is decided by it is decided alike
         if self.keep_best:
-            self._note(found[0])
+            self._note(found[self.judged].sum(0))
         return torch.cat([found, self.stopped_at.to(found).unsqueeze(0)])
 
     def _quantities(self) -> tuple[Tensor, dict[str, Tensor], dict[str, Tensor]]:

@@ -29,12 +29,19 @@ def name_of(part: Any) -> str:
     """ "module:function"; of an object, the variable of a loaded module that holds it, else its `name` or class."""
     if hasattr(part, "__qualname__"):
         return f"{part.__module__}:{part.__qualname__}"
-    for module, loaded in sorted(sys.modules.items(), key=lambda each: each[0] == "__main__"):  # rather another one
-        for variable, value in list(getattr(loaded, "__dict__", {}).items()):
-            if value is part and not module.startswith("partita."):
+    for module in _likeliest_first(part):
+        for variable, value in list(getattr(sys.modules[module], "__dict__", {}).items()):
+            if type(value) is type(part) and value == part:  # equal ones too: scikit-learn copies what it clones
                 return f"{module}:{variable}"
     own = getattr(part, "name", None)
     return own if isinstance(own, str) else type(part).__qualname__
+
+
+def _likeliest_first(part: Any) -> list[str]:
+    """Loaded modules, first those of the object's functions: others may have imported it. The script comes last."""
+    makers = {getattr(value, "__module__", None) for value in getattr(part, "__dict__", {}).values()}
+    users = [name for name in sys.modules if not name.startswith("partita.") and name != "__mp_main__"]
+    return sorted(users, key=lambda name: (name == "__main__", name not in makers))
 
 
 def source_digest(part: Any) -> str:

@@ -1,24 +1,29 @@
 """Carrying out a program: candidates one after the other, each phase by phase, all replicas at once; one is kept."""
 
+import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from partita.distributions import Groups
 from partita.recipes import Candidate, Passage, Program, Recipe, Replica
-from partita.recipes.program import Between, Codes
+from partita.recipes.program import Between, Codes, Started
 from partita.training.checkpoint import Checkpoints
 from partita.training.device import with_gradients
 from partita.training.draws import seed_of
 from partita.training.ensemble import Ensemble
+from partita.training.finish import rows_to_look_at, write_start
 from partita.training.fit import steps_of_fit
 from partita.training.history import History
 from partita.training.latents import codes_of, map_latents, model_of, some_rows
 from partita.training.steps import Steps, to_the_end
+
+log = logging.getLogger("partita")
 
 # Builds an ensemble of these recipes and seeds, with what the program and the candidate say of rows and finishing.
 Make = Callable[[list[Recipe], list[int], Program, Candidate], Ensemble]
@@ -79,8 +84,9 @@ def steps_of_training(
     `on_log` returns True nobody takes another step, and what comes after is done with the weights of then.
     """
     program = programs[0]
-    if program.finds_groups and len(programs) > 1:
-        raise ValueError("runs that find their groups may find different ones: they train one by one")
+    if program.alone and len(programs) > 1:
+        raise ValueError("runs that find their groups, or where to start, may find different ones: one by one, please")
+    started = None if program.start is None else _started(program, seeds[0], make)
     ended: list[_Ended] = []
     enough: list[int] = []  # the step at which `on_log` said so
     for number, candidate in enumerate(program.candidates):
@@ -97,11 +103,28 @@ def steps_of_training(
 
         if enough:
             break
+        if started is not None and started.candidate != number:
+            continue
         saved = None if checkpoints is None else checkpoints.candidate(number)
         alike = [each.candidates[number] for each in programs]
         loop |= {"on_begin": begin, "on_log": logged}
-        ended.append((yield from _Course(program, alike, seeds, make, steps, saved, loop, enough).train()))
+        course = _Course(program, alike, seeds, make, steps, saved, loop, enough, started)
+        ended.append((yield from course.train()))
+    if started is not None:
+        return [replace(_kept(program, ended, 0), candidate=started.candidate, groups=started.groups)]
     return [_kept(program, ended, run) for run in range(len(seeds))]
+
+
+def _started(program: Program, seed: int, make: Make) -> Started:
+    """What the rows to train on say of where to start; every rank looks for itself, and finds the same."""
+    assert program.start is not None
+    ensemble = make([program.recipe], [seed], program, program.candidates[0])
+    index = torch.as_tensor(rows_to_look_at((ensemble.size, *ensemble.x.shape[1:])), device=ensemble.device)
+    if ensemble.places is not None:
+        index = ensemble.places[index]
+    started = program.start(ensemble.observe(index)["x"].double().cpu().numpy(), seed)
+    log.info(started.words)
+    return started
 
 
 def replica_seeds(seed: int, replicas: int) -> list[int]:
@@ -132,6 +155,7 @@ class _Course:
     checkpoints: Checkpoints | None
     loop: dict[str, Any]
     enough: list[int]
+    started: Started | None = None
 
     def train(self) -> Steps[_Ended]:
         first = self._first()
@@ -140,7 +164,9 @@ class _Course:
         for i in range(first, len(ends)):
             recipes, before = self._recipes(i), ensemble
             if before is None:
-                ensemble = self._ensemble(recipes)
+                ensemble = self._ensemble(recipes, None if self.started is None else self.started.groups)
+                if i == 0 and self.started is not None and self.started.write is not None:
+                    write_start(ensemble, self.started.write)
             else:
                 began, targets, replicas = before.step, [_groups(recipe) for recipe in recipes], self.alike[0].replicas
                 passages = passed(before, self.alike[0].between[i - 1], targets, replicas, history)

@@ -1,0 +1,161 @@
+"""A start from the rows themselves: their coordinates are unmixed, grouped and, where they are bent, unbent; the model
+the user asked for is written down there and trained on.
+
+With groups fixed from a random start the PC objective has local optima that few runs leave, and networks that bend
+freely find wrong groups that explain the rows they are trained on as well. `structure.unmixed` finds groups from the
+rows without a model, judged by rows held out, in seconds.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from partita.distributions import Groups, as_groups
+from partita.recipes.closed_form import set_widths
+from partita.recipes.program import Candidate, Phase, Program, Started
+from partita.recipes.recipe import Recipe
+
+log = logging.getLogger("partita")
+
+# The network of a candidate: that of a linear start first.
+NETWORKS = ("linear", "nearly_linear")
+RIDGE = 1e-3
+
+
+def starting_unmixed(make: Callable[..., Any], options: Mapping[str, Any]) -> Program:
+    """The program of a method `make(groups=, network=, ...)` that starts where the rows are unmixed. With network
+    "auto" a linear one is trained, or one that bends where the rows are bent."""
+    network = options.get("network", "auto")
+    if network not in ("auto", *NETWORKS):
+        raise ValueError(f'start="unmixed" needs network "auto" or one of {", ".join(NETWORKS)}, got {network!r}')
+    chosen = NETWORKS if network == "auto" else (network,)
+    given = options.get("groups")
+    candidates, first = [], None
+    for name in chosen:
+        own = dict(options) | {"network": name}
+        recipe: Any = make(**own) if given != "auto" else lambda found, own=own: make(**own | {"groups": found})
+        candidates.append(Candidate((Phase(recipe),)))
+        first = first or candidates[0].recipe
+    assert first is not None
+    _check(first)
+    groups = None if given == "auto" else first.groups
+    start = UnmixedStart(first.architecture.latents, groups, chosen)
+    return Program(tuple(candidates), start=start)
+
+
+def _check(recipe: Recipe) -> None:
+    house = recipe.architecture
+    if len(house.shape) != 1 or house.posterior != "diagonal" or house.labels:
+        raise ValueError('start="unmixed" is for rows of numbers without labels and for posterior="diagonal"')
+
+
+@dataclass(frozen=True)
+class UnmixedStart:
+    """Where rows say that a model of so many latents starts. `groups` as given, or None: they are found too."""
+
+    latents: int
+    groups: Groups | None
+    networks: tuple[str, ...]
+
+    def __call__(self, x: np.ndarray, seed: int) -> Started:
+        from partita.structure.unmixed import FEWEST_ROWS, Unmixed, unmixed  # keeps scikit-learn out of start-up
+
+        rows, features = len(x), x.shape[1]
+        if rows < max(FEWEST_ROWS, 2 * self.latents) or self.latents > features:
+            return self._at_random(f"{rows} rows of {features} numbers are too few to unmix {self.latents} latents")
+        if not np.isfinite(x).all() or not x.std():
+            return self._at_random("rows that are not finite, or all alike, cannot be unmixed")
+        sizes = None if self.groups is None else tuple(map(len, self.groups))
+        found: Unmixed = unmixed(x, self.latents, sizes, bends="nearly_linear" in self.networks, seed=seed)
+        order, groups = _order(found.groups, self.groups)
+        bent = found.bend is not None
+        network = self.networks[-1] if bent or len(self.networks) == 1 else self.networks[0]
+        write = _Linear(found, order) if network == "linear" else _NearlyLinear(found, order)
+        how = f"bent, by {found.gain:.2f} nats a row" if bent else "linear"
+        words = f"start: the rows are {how}; groups of {', '.join(str(len(g)) for g in groups)}"
+        return Started(self.networks.index(network), groups if self.groups is None else None, write, words)
+
+    def _at_random(self, why: str) -> Started:
+        groups = as_groups(None, self.latents) if self.groups is None else None
+        alone = "" if self.groups is not None else ", and each latent is a group of its own"
+        log.warning("%s: training starts at random%s", why, alone)
+        return Started(0, groups, None, f"start: at random, because {why}")
+
+
+def _order(found: Groups, asked: Groups | None) -> tuple[list[int], Groups]:
+    """Which coordinate becomes latent k; and the groups of latents: those asked for, or the largest first."""
+    if asked is None:
+        largest = sorted(found, key=lambda group: (-len(group), group))
+        return [k for group in largest for k in group], as_groups(tuple(map(len, largest)), sum(map(len, found)))
+    order = [0] * sum(map(len, asked))
+    for place, group in zip(asked, found):
+        for new, old in zip(place, group):
+            order[new] = old
+    return order, asked
+
+
+@dataclass(frozen=True)
+class _Linear:
+    """Writes the linear Gaussian model down: x = L z + mean, E[z|x] = (L^T L + s^2)^-1 L^T (x - mean)."""
+
+    found: Any
+    order: list[int]
+
+    def __call__(self, networks: Mapping[str, nn.Module], x: Tensor) -> None:
+        base = self.found.principal
+        loading = base.axes.T * base.signal @ self.found.rotation[:, self.order]
+        unmix = np.linalg.solve(loading.T @ loading + base.noise * np.eye(loading.shape[1]), loading.T)
+        encoder, decoder = networks["encoder"].makes_code, networks["decoder"].reads_code
+        _put(encoder, unmix, -unmix @ base.mean)
+        _put(decoder, loading, base.mean)
+        set_widths(networks, x)
+
+
+@dataclass(frozen=True)
+class _NearlyLinear:
+    """Writes the bend into the encoder as it is; the decoder's last layer is fitted to the rows by ridge regression."""
+
+    found: Any
+    order: list[int]
+
+    def __call__(self, networks: Mapping[str, nn.Module], x: Tensor) -> None:
+        base, bend = self.found.principal, self.found.bend
+        whiten = base.axes / np.sqrt(base.variance)[:, None]
+        enter, last = networks["encoder"].body[1], networks["encoder"].makes_code  # type: ignore[index]
+        read, write = networks["decoder"].reads_code, networks["decoder"].body[2]  # type: ignore[index]
+        latents = len(self.order)
+        units = enter.out_features - latents
+        if bend is None:
+            bent, offset = _array(enter.weight)[:units], _array(enter.bias)[:units]
+            leave, shift = np.zeros((latents, units)), np.zeros(latents)
+            rotation = self.found.rotation
+        else:
+            bent, offset = bend.enter @ whiten, bend.offset - bend.enter @ whiten @ base.mean
+            leave, shift, rotation = bend.leave[self.order], bend.shift[self.order], bend.rotation
+        _put(enter, np.concatenate([bent, whiten]), np.concatenate([offset, -whiten @ base.mean]))
+        _put(last, np.concatenate([leave, rotation[:, self.order].T], 1), shift)
+        _put(read, np.concatenate([_array(read.weight)[:units], np.eye(latents)]), None)
+        with torch.no_grad():
+            z = networks["encoder"](x).mean
+            units_of = networks["decoder"].body[1](read(z))  # type: ignore[index]
+        design = np.concatenate([_array(units_of), np.ones((len(z), 1))], 1)
+        gram = design.T @ design / len(z) + RIDGE * np.eye(design.shape[1])
+        solved = np.linalg.solve(gram, design.T @ _array(x.flatten(1)) / len(z))
+        _put(write, solved[:-1].T, solved[-1])
+        set_widths(networks, x)
+
+
+def _put(layer: Any, weight: np.ndarray, bias: np.ndarray | None) -> None:
+    """Into the first rows of a layer: those of an encoder's last are its means."""
+    layer.weight[: len(weight)] = torch.as_tensor(weight).to(layer.weight)
+    if bias is not None:
+        layer.bias[: len(bias)] = torch.as_tensor(bias).to(layer.bias)
+
+
+def _array(values: Tensor) -> np.ndarray:
+    return values.detach().double().cpu().numpy()
