@@ -45,6 +45,33 @@ def from_array(
 
     A movie (time, height, width) with `samples="pixels"` becomes one time course a pixel that changes, with factors row
     and column; labels, which belong to the frames, are left out. `samples="frames"` makes each frame an image.
+
+    Parameters
+    ----------
+    x : array
+        The observations.
+    factors : array (n, F), optional
+        Class indices of factors of variation, with `factor_names` and `factor_sizes` where they are known.
+    labels : array (n,) or (n, m), optional
+        Auxiliary labels u.
+    truth : array (n, T), optional
+        True latents, with their partition `truth_groups`.
+    samples, layout, scale
+        As above.
+    name : str
+        What it is called.
+    description : mapping, optional
+        JSON from which the same data can be made again.
+
+    Returns
+    -------
+    Dataset
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from_array(np.zeros((5, 8, 8), np.uint8), name="dark")
+    Dataset('dark', 5 x (1, 8, 8) uint8)
     """
     check_samples(samples)
     if samples == "pixels":

@@ -11,7 +11,22 @@ from partita.data.load import DATASETS
 
 
 def info(name: str) -> dict[str, Any]:
-    """Factors, size, licence, citation and files of a data set, as JSON: where each file is, or how to get it."""
+    """Factors, size, licence, citation and files of a data set, as JSON: where each file is, or how to get it.
+
+    Parameters
+    ----------
+    name : str
+        A name of `DATASETS`.
+
+    Returns
+    -------
+    dict
+
+    Examples
+    --------
+    >>> info("pdsprites")["state"], info("pdsprites")["shape"]
+    ('made here', [1, 32, 32])
+    """
     if name not in DATASETS:
         raise ValueError(f"unknown data set {name!r}{nearest(name, DATASETS)}; there are {', '.join(DATASETS)}")
     source, card = DATASETS[name], DATASETS[name].card

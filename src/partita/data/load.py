@@ -65,6 +65,24 @@ def load(name_or_path: str | os.PathLike, **options: Any) -> Dataset:
 
     Options are the keywords of the loader: `load("groups", seed=1)`, `load("table.csv", labels="age")`. Raises
     ValueError or OSError with a message that names the data set or file.
+
+    Parameters
+    ----------
+    name_or_path : str or path
+        A name of `DATASETS`, a file (.npz .npy .h5 .csv .parquet .tif), or a folder of images.
+    **options
+        Keywords of the loader; `info(name)["options"]` lists those of a named data set.
+
+    Returns
+    -------
+    Dataset
+
+    Examples
+    --------
+    >>> load("groups", size=100, seed=1)
+    Dataset('groups', 100 x (20,) float32)
+    >>> load("pdsprites").factor_names
+    ('column', 'row', 'size')
     """
     if isinstance(name_or_path, str) and name_or_path in DATASETS:
         return _call(DATASETS[name_or_path].load, name_or_path, options)

@@ -106,7 +106,28 @@ def settled(rows: DiskRows, stream: bool | None) -> DiskRows | np.ndarray:
 
 
 def batches(dataset: Dataset, indices: Iterable[np.ndarray], *, ahead: int = 4) -> Iterator[np.ndarray]:
-    """`dataset.observations(index)` for each index in turn; up to `ahead` batches are read in the background."""
+    """`dataset.observations(index)` for each index in turn; up to `ahead` batches are read in the background.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        In memory or on disk.
+    indices : iterable of arrays of row numbers
+        The batches, in order.
+    ahead : int
+        0 reads each when it is asked for.
+
+    Returns
+    -------
+    iterator of arrays, float32
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from partita.data import load
+    >>> [batch.shape for batch in batches(load("groups"), [np.arange(3), np.arange(5)])]
+    [(3, 20), (5, 20)]
+    """
     if ahead < 0:
         raise ValueError(f"ahead must be 0 or more batches, got {ahead}")
     if dataset.in_memory or ahead == 0:

@@ -21,7 +21,27 @@ Combination = Mapping[str, Sequence[int] | int]
 
 
 def subsample(dataset: Dataset, *, size: int, seed: int = 0) -> Dataset:
-    """`size` rows drawn without replacement, in their old order."""
+    """`size` rows drawn without replacement, in their old order.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Is not changed.
+    size : int
+        How many.
+    seed : int
+        Which.
+
+    Returns
+    -------
+    Dataset
+
+    Examples
+    --------
+    >>> from partita.data import load
+    >>> subsample(load("groups"), size=10).size
+    10
+    """
     if not isinstance(size, int) or not 1 <= size <= dataset.size:
         raise ValueError(f"size must be 1 to {dataset.size} rows, got {size!r}")
     rows = np.sort(_generator(seed).choice(dataset.size, size, replace=False))
@@ -33,6 +53,27 @@ def hold_out(dataset: Dataset, combinations: Combination | Sequence[Combination]
 
     A combination such as `{"shape": [2], "scale": [0, 1]}` holds where every named factor has one of the classes; of
     several combinations any one is enough.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Is not changed.
+    combinations : mapping or sequence of them
+        Factors by name, each with its classes.
+    part : str
+        "train" or "test".
+
+    Returns
+    -------
+    Dataset
+
+    Examples
+    --------
+    >>> from partita.data import load
+    >>> sprites = load("pdsprites")
+    >>> small = {"size": [0]}
+    >>> hold_out(sprites, small).size, hold_out(sprites, small, part="test").size
+    (644, 161)
     """
     if part not in ("train", "test"):
         raise ValueError(f"part must be train or test, got {part!r}")
@@ -54,6 +95,27 @@ def correlate(dataset: Dataset, *, factors: Sequence[str], sigma: float = 0.2, s
 
     a and b are the classes scaled to 0..1, as in Traeuble et al. (ICML 2021), where a small sigma is a strong
     correlation. The most probable cell keeps all its rows; others keep a random part of the right expected size.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Is not changed.
+    factors : two names
+        Which become correlated.
+    sigma : float
+        How wide the band around the diagonal is.
+    seed : int
+        Which rows go.
+
+    Returns
+    -------
+    Dataset
+
+    Examples
+    --------
+    >>> from partita.data import load
+    >>> correlate(load("pdsprites"), factors=("column", "row"), sigma=0.1).size < 805
+    True
     """
     if isinstance(factors, str) or len(factors) != 2 or factors[0] == factors[1]:
         raise ValueError(f"factors must name two different factors, got {factors!r}")
@@ -71,7 +133,27 @@ def correlate(dataset: Dataset, *, factors: Sequence[str], sigma: float = 0.2, s
 
 
 def label(dataset: Dataset, *, factors: Sequence[str] | str, form: str = "scaled") -> Dataset:
-    """Auxiliary labels u from factors: classes scaled to -1..1 (`form="scaled"`), or 0/1 a class (`"onehot"`)."""
+    """Auxiliary labels u from factors: classes scaled to -1..1 (`form="scaled"`), or 0/1 a class (`"onehot"`).
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Is not changed.
+    factors : str or sequence of str
+        Factors by name.
+    form : str
+        "scaled" or "onehot".
+
+    Returns
+    -------
+    Dataset
+
+    Examples
+    --------
+    >>> from partita.data import load
+    >>> label(load("pdsprites"), factors="size", form="onehot").labels.shape
+    (805, 5)
+    """
     if form not in ("scaled", "onehot"):
         raise ValueError(f"form must be scaled or onehot, got {form!r}")
     grid, names = _grid(dataset), [factors] if isinstance(factors, str) else list(factors)
@@ -92,7 +174,28 @@ def label(dataset: Dataset, *, factors: Sequence[str] | str, form: str = "scaled
 
 
 def mask_labels(dataset: Dataset, *, labelled: int | float, seed: int = 0) -> Dataset:
-    """Only some rows may show their labels: `labelled` is how many, or which fraction if it is a float."""
+    """Only some rows may show their labels: `labelled` is how many, or which fraction if it is a float.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Is not changed.
+    labelled : int or float
+        Rows, or their share.
+    seed : int
+        Which.
+
+    Returns
+    -------
+    Dataset
+
+    Examples
+    --------
+    >>> from partita.data import load
+    >>> shown = mask_labels(label(load("pdsprites"), factors="size"), labelled=0.2)
+    >>> int(shown.labelled.sum())
+    161
+    """
     if dataset.labels is None:
         raise ValueError(f"data set {dataset.name!r} has no labels to mask; make them with label(...) first")
     count = round(labelled * dataset.size) if isinstance(labelled, float) else int(labelled)
@@ -108,7 +211,23 @@ STEPS = {step.__name__: step for step in (subsample, hold_out, correlate, label,
 
 
 def remake(description: Mapping[str, Any]) -> Dataset:
-    """The data set that a description describes: loaded or made by name or path, then taken through its steps."""
+    """The data set that a description describes: loaded or made by name or path, then taken through its steps.
+
+    Parameters
+    ----------
+    description : mapping
+        `Dataset.description`.
+
+    Returns
+    -------
+    Dataset
+
+    Examples
+    --------
+    >>> from partita.data import load
+    >>> remake(load("groups", size=50).description).size
+    50
+    """
     source = description.get("name") if "options" in description and "name" in description else description.get("path")
     if not isinstance(source, str):
         raise ValueError(f"this data set cannot be made again from its description: {dict(description)}")

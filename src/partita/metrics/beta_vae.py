@@ -28,6 +28,43 @@ def beta_vae(
     `train` features names the factor; test accuracy on `test` more. Observations come from a complete factor grid, or
     from `draw(fixed, n, rng)` -> codes (n, K), `fixed` a dict from factor index to its n values. Rotation is forgiven
     nearly completely; the chance level is 1 / factors.
+
+    Parameters
+    ----------
+    codes : array (n, K)
+        Latents, one row an observation: posterior means, say.
+    factors : array (n, F)
+        Class indices of the factors of variation, integers unless said.
+    protocol : str
+        Whose definition, by name: "dlib-2019".
+    seed : int
+        Of whatever is drawn: the same seed gives the same score.
+    draw : function, optional
+        `(fixed, n, rng)` -> codes (n, K), `fixed` a dict from a factor's index to its n values.
+    batch_size : int
+        Rows, or pairs, of one vote.
+    train : int
+        Votes that the classifier is trained on.
+    test : int
+        Votes that it is scored on.
+    interval : float, optional
+        Level of an interval, 0.95 say; none unless given.
+    resamples : int
+        Draws that the interval is made from.
+
+    Returns
+    -------
+    Score
+        `float(score)` is its value; `.parts` has what it was made of.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> factors = np.stack([column.ravel() for column in np.indices((4, 5))], 1)
+    >>> codes = np.tile(factors, (20, 1)) * [1.0, -2.0]
+    >>> score = beta_vae(codes, np.tile(factors, (20, 1)), train=500, test=200)
+    >>> round(score.value, 1)
+    1.0
     """
     check_protocol(protocol, ("dlib-2019",), "beta_vae")
     sampler = sampler_of(codes, factors, draw, "beta_vae")

@@ -43,6 +43,41 @@ def dci(
     "ubisoft-2020": lasso on all rows, no held-out ones, unweighted completeness. `continuous=True` predicts real
     factors (R^2 for accuracy). With `groups` importances are summed over the latents of a group and averaged over the
     factors of a factor group. Depends on the tree library: compare equal protocols only.
+
+    Parameters
+    ----------
+    codes : array (n, K)
+        Latents, one row an observation: posterior means, say.
+    factors : array (n, F)
+        Class indices of the factors of variation, integers unless said.
+    protocol : str
+        Whose definition, by name: "dlib-2019", "dlib-2019-fast", "dlib-2019-fast-ties", "ubisoft-2020".
+    seed : int
+        Of whatever is drawn: the same seed gives the same score.
+    continuous : bool
+        Whether factors are real-valued.
+    groups : sequence, optional
+        Sizes or tuples of indices: latents that belong together.
+    factor_groups : sequence, optional
+        The same of factors.
+    interval : float, optional
+        Level of an interval, 0.95 say; none unless given.
+    resamples : int
+        Draws that the interval is made from.
+
+    Returns
+    -------
+    Score
+        `float(score)` is its value; `.parts` has what it was made of.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> factors = np.stack([column.ravel() for column in np.indices((4, 5))], 1)
+    >>> codes = np.tile(factors, (20, 1)) * [1.0, -2.0]
+    >>> score = dci(codes, np.tile(factors, (20, 1)))
+    >>> round(score.value, 1)
+    1.0
     """
     check_protocol(protocol, DCI_PROTOCOLS, "dci")
     codes, values = (column_scaled(x) for x in as_pair(codes, factors))

@@ -25,6 +25,39 @@ def dcimig(
 
     Each latent is credited to the factor it knows best with its gap to the second; each factor keeps its best credit;
     their sum is divided by the summed factor entropies. Histogram in `bins` equal widths.
+
+    Parameters
+    ----------
+    codes : array (n, K)
+        Latents, one row an observation: posterior means, say.
+    factors : array (n, F)
+        Class indices of the factors of variation, integers unless said.
+    protocol : str
+        Whose definition, by name: "ubisoft-2020".
+    seed : int
+        Of whatever is drawn: the same seed gives the same score.
+    bins : int
+        Equal widths that codes are cut into.
+    factor_bins : int, optional
+        Equal widths that real-valued factors are cut into.
+    interval : float, optional
+        Level of an interval, 0.95 say; none unless given.
+    resamples : int
+        Draws that the interval is made from.
+
+    Returns
+    -------
+    Score
+        `float(score)` is its value; `.parts` has what it was made of.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> factors = np.stack([column.ravel() for column in np.indices((4, 5))], 1)
+    >>> codes = np.tile(factors, (20, 1)) * [1.0, -2.0]
+    >>> score = dcimig(codes, np.tile(factors, (20, 1)))
+    >>> round(score.value, 1)
+    1.0
     """
     check_protocol(protocol, ("ubisoft-2020",), "dcimig")
     codes, labels = codes_and_labels(codes, factors, "dcimig", factor_bins)

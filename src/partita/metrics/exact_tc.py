@@ -30,6 +30,38 @@ def exact_tc(
     With `groups` the value is the correlation between groups (PC). Large even for independent factors when posteriors
     are narrow, so read it against `parts["null"]`, the same estimate after permuting (mean, log_variance) rows
     independently per latent or group, over `draws` permutations; `excess` is the comparable number.
+
+    Parameters
+    ----------
+    mean : array (n, K)
+        Means of the posteriors, one row an observation.
+    log_variance : array (n, K)
+        Log-variances of the posteriors.
+    protocol : str
+        Whose definition, by name: "mixture-of-all-rows".
+    seed : int
+        Of whatever is drawn: the same seed gives the same score.
+    groups : sequence, optional
+        Sizes or tuples of indices: latents that belong together.
+    draws : int
+        Permutations of rows for the null.
+    interval : float, optional
+        Level of an interval, 0.95 say; none unless given.
+    resamples : int
+        Draws that the interval is made from.
+
+    Returns
+    -------
+    Score
+        `float(score)` is its value; `.parts` has what it was made of.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> mean = np.random.default_rng(0).standard_normal((200, 2))
+    >>> score = exact_tc(mean, np.full((200, 2), -2.0))
+    >>> round(score.value, 1)
+    0.0
     """
     check_protocol(protocol, ("mixture-of-all-rows",), "exact_tc")
     mean, log_variance = posteriors(mean, log_variance)

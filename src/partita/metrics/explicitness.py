@@ -25,6 +25,35 @@ def explicitness(
     One-against-rest area under the ROC curve, mean over values and factors. "dlib-2019": multinomial regression on
     standardised codes, first ceil(2n/3) rows train, area on the rest; chance is 0.5. "ubisoft-2020": class-balanced
     one-against-rest regressions on codes scaled to [0, 1], area on the training rows, rescaled so that chance is 0.
+
+    Parameters
+    ----------
+    codes : array (n, K)
+        Latents, one row an observation: posterior means, say.
+    factors : array (n, F)
+        Class indices of the factors of variation, integers unless said.
+    protocol : str
+        Whose definition, by name: "dlib-2019", "ubisoft-2020".
+    seed : int
+        Of whatever is drawn: the same seed gives the same score.
+    interval : float, optional
+        Level of an interval, 0.95 say; none unless given.
+    resamples : int
+        Draws that the interval is made from.
+
+    Returns
+    -------
+    Score
+        `float(score)` is its value; `.parts` has what it was made of.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> factors = np.stack([column.ravel() for column in np.indices((4, 5))], 1)
+    >>> codes = np.tile(factors, (20, 1)) * [1.0, -2.0]
+    >>> score = explicitness(codes, np.tile(factors, (20, 1)))
+    >>> round(score.value, 1)
+    1.0
     """
     check_protocol(protocol, PROTOCOLS, "explicitness")
     codes, labels = codes_and_labels(codes, factors, "explicitness")

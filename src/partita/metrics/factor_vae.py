@@ -29,6 +29,47 @@ def factor_vae(
     Variances in batches of `batch_size` with one factor fixed to one value, over the variance of `variance_rows` free
     draws; the least one votes, a majority vote a latent classifies, accuracy on `test` more batches. Latents with
     standard deviation below `threshold` are pruned. Observations as for `beta_vae`. Chance is 1 / factors.
+
+    Parameters
+    ----------
+    codes : array (n, K)
+        Latents, one row an observation: posterior means, say.
+    factors : array (n, F)
+        Class indices of the factors of variation, integers unless said.
+    protocol : str
+        Whose definition, by name: "dlib-2019".
+    seed : int
+        Of whatever is drawn: the same seed gives the same score.
+    draw : function, optional
+        `(fixed, n, rng)` -> codes (n, K), `fixed` a dict from a factor's index to its n values.
+    batch_size : int
+        Rows, or pairs, of one vote.
+    train : int
+        Votes that the classifier is trained on.
+    test : int
+        Votes that it is scored on.
+    variance_rows : int
+        Rows that variances are taken from.
+    threshold : float
+        Standard deviation below which a latent is left out.
+    interval : float, optional
+        Level of an interval, 0.95 say; none unless given.
+    resamples : int
+        Draws that the interval is made from.
+
+    Returns
+    -------
+    Score
+        `float(score)` is its value; `.parts` has what it was made of.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> factors = np.stack([column.ravel() for column in np.indices((4, 5))], 1)
+    >>> codes = np.tile(factors, (20, 1)) * [1.0, -2.0]
+    >>> score = factor_vae(codes, np.tile(factors, (20, 1)), train=500, test=200)
+    >>> round(score.value, 1)
+    1.0
     """
     check_protocol(protocol, ("dlib-2019",), "factor_vae")
     sampler = sampler_of(codes, factors, draw, "factor_vae")

@@ -33,6 +33,39 @@ def gaussian_tc(
     K(K-1)/4n. Latents with variance below 1e-8 are left out (`parts["dropped"]`). `parts["null"]` is its mean over
     `draws` permutations of the rows, independently per latent (or group), `excess` the difference. `factors` are
     accepted and ignored, so that every metric is called alike.
+
+    Parameters
+    ----------
+    codes : array (n, K)
+        Latents, one row an observation: posterior means, say.
+    factors : ignored
+        So that every metric is called alike.
+    protocol : str
+        Whose definition, by name: "dlib-2019".
+    seed : int
+        Of whatever is drawn: the same seed gives the same score.
+    groups : sequence, optional
+        Sizes or tuples of indices: latents that belong together.
+    draws : int
+        Permutations of rows for the null.
+    interval : float, optional
+        Level of an interval, 0.95 say; none unless given.
+    resamples : int
+        Draws that the interval is made from.
+
+    Returns
+    -------
+    Score
+        `float(score)` is its value; `.parts` has what it was made of.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> codes = rng.standard_normal((500, 1)) + rng.standard_normal((500, 2))
+    >>> score = gaussian_tc(codes)
+    >>> round(score.value, 1)
+    0.2
     """
     check_protocol(protocol, ("dlib-2019",), "gaussian_tc")
     codes = in_own_units(as_matrix(codes, "codes"), "gaussian_tc")

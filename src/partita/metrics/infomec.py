@@ -42,6 +42,43 @@ def infomec(
     with `bins` every latent that is not constant counts. "infomec-by-entropy" asks for information throughout: an
     unweighted regression against the factor's entropy, and the 1/20 holds for `bins` too; the two agree on balanced
     factors without dead latents. With `groups` I is between groups, InfoE by entropy ("nearest-neighbours").
+
+    Parameters
+    ----------
+    codes : array (n, K)
+        Latents, one row an observation: posterior means, say.
+    factors : array (n, F)
+        Class indices of the factors of variation, integers unless said.
+    protocol : str
+        Whose definition, by name: "infomec-2023", "infomec-by-entropy", "nearest-neighbours".
+    seed : int
+        Of whatever is drawn: the same seed gives the same score.
+    neighbours : int
+        Nearest neighbours of the estimator between groups.
+    bins : int
+        Equal widths that codes are cut into.
+    groups : sequence, optional
+        Sizes or tuples of indices: latents that belong together.
+    factor_groups : sequence, optional
+        The same of factors.
+    interval : float, optional
+        Level of an interval, 0.95 say; none unless given.
+    resamples : int
+        Draws that the interval is made from.
+
+    Returns
+    -------
+    Score
+        `float(score)` is its value; `.parts` has what it was made of.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> factors = np.stack([column.ravel() for column in np.indices((4, 5))], 1)
+    >>> codes = np.tile(factors, (20, 1)) * [1.0, -2.0]
+    >>> score = infomec(codes, np.tile(factors, (20, 1)))
+    >>> round(score.value, 1)
+    1.0
     """
     check_protocol(protocol, INFOMEC_PROTOCOLS, "infomec")
     codes, labels = codes_and_labels(codes, factors, "infomec", scaled=jointly_scaled)

@@ -29,6 +29,37 @@ def irs(
     takes its best factor and weighs by its largest deviation from its mean. Reads a data set as if its rows were
     interventions, so it needs factors that vary independently. Both protocols agree at equal `quantile`, which is
     0.99 by default in "dlib-2019" and 1 in "ubisoft-2020".
+
+    Parameters
+    ----------
+    codes : array (n, K)
+        Latents, one row an observation: posterior means, say.
+    factors : array (n, F)
+        Class indices of the factors of variation, integers unless said.
+    protocol : str
+        Whose definition, by name: "dlib-2019", "ubisoft-2020".
+    seed : int
+        Of whatever is drawn: the same seed gives the same score.
+    quantile : float, optional
+        Of the deviations; the protocol's own unless given.
+    interval : float, optional
+        Level of an interval, 0.95 say; none unless given.
+    resamples : int
+        Draws that the interval is made from.
+
+    Returns
+    -------
+    Score
+        `float(score)` is its value; `.parts` has what it was made of.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> factors = np.stack([column.ravel() for column in np.indices((4, 5))], 1)
+    >>> codes = np.tile(factors, (20, 1)) * [1.0, -2.0]
+    >>> score = irs(codes, np.tile(factors, (20, 1)))
+    >>> round(score.value, 1)
+    1.0
     """
     check_protocol(protocol, IRS_PROTOCOLS, "irs")
     quantile = QUANTILES[protocol] if quantile is None else quantile

@@ -24,6 +24,39 @@ def jemmig(
     """JEMMIG (Do and Tran 2020, eq. 18), reported as 1 - JEMMIG / (H(factor) + log bins), higher is better.
 
     JEMMIG = H(z_best, v) - I(z_best; v) + I(z_second; v), histogram in `bins` equal widths, mean over factors.
+
+    Parameters
+    ----------
+    codes : array (n, K)
+        Latents, one row an observation: posterior means, say.
+    factors : array (n, F)
+        Class indices of the factors of variation, integers unless said.
+    protocol : str
+        Whose definition, by name: "ubisoft-2020".
+    seed : int
+        Of whatever is drawn: the same seed gives the same score.
+    bins : int
+        Equal widths that codes are cut into.
+    factor_bins : int, optional
+        Equal widths that real-valued factors are cut into.
+    interval : float, optional
+        Level of an interval, 0.95 say; none unless given.
+    resamples : int
+        Draws that the interval is made from.
+
+    Returns
+    -------
+    Score
+        `float(score)` is its value; `.parts` has what it was made of.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> factors = np.stack([column.ravel() for column in np.indices((4, 5))], 1)
+    >>> codes = np.tile(factors, (20, 1)) * [1.0, -2.0]
+    >>> score = jemmig(codes, np.tile(factors, (20, 1)))
+    >>> round(score.value, 1)
+    1.0
     """
     check_protocol(protocol, ("ubisoft-2020",), "jemmig")
     codes, labels = codes_and_labels(codes, factors, "jemmig", factor_bins)

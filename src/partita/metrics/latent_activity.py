@@ -27,6 +27,36 @@ def latent_activity(
     `parts`: per-latent mean KL to the standard normal (`kl`), variance of the mean, mean posterior variance. These are
     properties of one latent at a time, so permuting rows per latent leaves them as they are: the null of every
     permutation is the score itself, and `parts["excess"]` is 0. It counts latents and says nothing of dependence.
+
+    Parameters
+    ----------
+    mean : array (n, K)
+        Means of the posteriors, one row an observation.
+    log_variance : array (n, K)
+        Log-variances of the posteriors.
+    protocol : str
+        Whose definition, by name: "burda-2016".
+    seed : int
+        Of whatever is drawn: the same seed gives the same score.
+    threshold : float
+        Standard deviation below which a latent is left out.
+    interval : float, optional
+        Level of an interval, 0.95 say; none unless given.
+    resamples : int
+        Draws that the interval is made from.
+
+    Returns
+    -------
+    Score
+        `float(score)` is its value; `.parts` has what it was made of.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> mean = np.random.default_rng(0).standard_normal((200, 2))
+    >>> score = latent_activity(mean, np.full((200, 2), -2.0))
+    >>> round(score.value, 1)
+    2.0
     """
     check_protocol(protocol, ("burda-2016",), "latent_activity")
     mean, log_variance = posteriors(mean, log_variance)

@@ -31,6 +31,41 @@ def leakage(
     I(z_rest; v_a) / H(v_a), z_rest all latents of the other groups together, by nearest neighbours (Ross 2014; biased
     down in many dimensions). None means one latent, one factor a group. `parts["per_factor"]` holds the leaks,
     `parts["kept"]` what the matched group knows, `parts["assignment"]` the match (-1: none left).
+
+    Parameters
+    ----------
+    codes : array (n, K)
+        Latents, one row an observation: posterior means, say.
+    factors : array (n, F)
+        Class indices of the factors of variation, integers unless said.
+    protocol : str
+        Whose definition, by name: "nearest-neighbours".
+    seed : int
+        Of whatever is drawn: the same seed gives the same score.
+    groups : sequence, optional
+        Sizes or tuples of indices: latents that belong together.
+    factor_groups : sequence, optional
+        The same of factors.
+    neighbours : int
+        Nearest neighbours of the estimator between groups.
+    interval : float, optional
+        Level of an interval, 0.95 say; none unless given.
+    resamples : int
+        Draws that the interval is made from.
+
+    Returns
+    -------
+    Score
+        `float(score)` is its value; `.parts` has what it was made of.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> factors = np.stack([column.ravel() for column in np.indices((4, 5))], 1)
+    >>> codes = np.tile(factors, (20, 1)) * [1.0, -2.0]
+    >>> score = leakage(codes, np.tile(factors, (20, 1)), groups=(1, 1), factor_groups=(1, 1))
+    >>> round(score.value, 1)
+    0.0
     """
     check_protocol(protocol, (BETWEEN_GROUPS,), "leakage")
     codes, labels = codes_and_labels(codes, factors, "leakage")

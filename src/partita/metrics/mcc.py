@@ -25,6 +25,37 @@ def mcc(
     |correlation| of every latent with every factor, `by` "pearson" or "spearman" (then monotone maps do not matter),
     one latent a factor by linear assignment, mean over the factors; a factor left without a latent counts 0. Factors
     may be continuous; constant ones are left out.
+
+    Parameters
+    ----------
+    codes : array (n, K)
+        Latents, one row an observation: posterior means, say.
+    factors : array (n, F)
+        Class indices of the factors of variation, integers unless said.
+    protocol : str
+        Whose definition, by name: "khemakhem-2020".
+    seed : int
+        Of whatever is drawn: the same seed gives the same score.
+    by : str
+        The correlation: "pearson" or "spearman".
+    interval : float, optional
+        Level of an interval, 0.95 say; none unless given.
+    resamples : int
+        Draws that the interval is made from.
+
+    Returns
+    -------
+    Score
+        `float(score)` is its value; `.parts` has what it was made of.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> factors = np.stack([column.ravel() for column in np.indices((4, 5))], 1)
+    >>> codes = np.tile(factors, (20, 1)) * [1.0, -2.0]
+    >>> score = mcc(codes, np.tile(factors, (20, 1)))
+    >>> round(score.value, 1)
+    1.0
     """
     check_protocol(protocol, ("khemakhem-2020",), "mcc")
     if by not in ("pearson", "spearman"):

@@ -39,6 +39,47 @@ def mig(
     nearest neighbours: "nearest-neighbours". `factor_bins` cuts continuous factors into equal widths. Histogram
     information is biased up by about (bins-1)(values-1)/2n. Does not punish a latent that holds several factors.
     Constant factors are left out.
+
+    Parameters
+    ----------
+    codes : array (n, K)
+        Latents, one row an observation: posterior means, say.
+    factors : array (n, F)
+        Class indices of the factors of variation, integers unless said.
+    protocol : str
+        Whose definition, by name: "dlib-2019", "ubisoft-2020", "chen-2018", "nearest-neighbours".
+    seed : int
+        Of whatever is drawn: the same seed gives the same score.
+    bins : int
+        Equal widths that codes are cut into.
+    factor_bins : int, optional
+        Equal widths that real-valued factors are cut into.
+    groups : sequence, optional
+        Sizes or tuples of indices: latents that belong together.
+    factor_groups : sequence, optional
+        The same of factors.
+    neighbours : int
+        Nearest neighbours of the estimator between groups.
+    log_variance : array (n, K), optional
+        Log-variances of the posteriors.
+    interval : float, optional
+        Level of an interval, 0.95 say; none unless given.
+    resamples : int
+        Draws that the interval is made from.
+
+    Returns
+    -------
+    Score
+        `float(score)` is its value; `.parts` has what it was made of.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> factors = np.stack([column.ravel() for column in np.indices((4, 5))], 1)
+    >>> codes = np.tile(factors, (20, 1)) * [1.0, -2.0]
+    >>> score = mig(codes, np.tile(factors, (20, 1)))
+    >>> round(score.value, 1)
+    1.0
     """
     check_protocol(protocol, MIG_PROTOCOLS, "mig")
     # beside log variances the means keep their units

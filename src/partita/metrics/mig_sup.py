@@ -27,6 +27,39 @@ def mig_sup(
 
     I(z; v) / H(v) by histogram in `bins` equal widths ("dlib-2019" binning); "ubisoft-2020" divides by the entropy of
     the binned code. Punishes merged factors, forgives split ones; a dead latent counts as 0.
+
+    Parameters
+    ----------
+    codes : array (n, K)
+        Latents, one row an observation: posterior means, say.
+    factors : array (n, F)
+        Class indices of the factors of variation, integers unless said.
+    protocol : str
+        Whose definition, by name: "dlib-2019", "ubisoft-2020".
+    seed : int
+        Of whatever is drawn: the same seed gives the same score.
+    bins : int
+        Equal widths that codes are cut into.
+    factor_bins : int, optional
+        Equal widths that real-valued factors are cut into.
+    interval : float, optional
+        Level of an interval, 0.95 say; none unless given.
+    resamples : int
+        Draws that the interval is made from.
+
+    Returns
+    -------
+    Score
+        `float(score)` is its value; `.parts` has what it was made of.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> factors = np.stack([column.ravel() for column in np.indices((4, 5))], 1)
+    >>> codes = np.tile(factors, (20, 1)) * [1.0, -2.0]
+    >>> score = mig_sup(codes, np.tile(factors, (20, 1)))
+    >>> round(score.value, 1)
+    1.0
     """
     check_protocol(protocol, GAP_PROTOCOLS, "mig_sup")
     codes, labels = codes_and_labels(codes, factors, "mig_sup", factor_bins)

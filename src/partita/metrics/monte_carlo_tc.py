@@ -33,6 +33,42 @@ def monte_carlo_tc(
     This is the TC of the small mixture, bounded by (K-1) log(components), not of the data set's aggregated posterior:
     it follows the posteriors' width (17.6 nats at a true 0 for K=10, deviation 0.1). Use `excess` over the permutation
     null, at matched widths only.
+
+    Parameters
+    ----------
+    mean : array (n, K)
+        Means of the posteriors, one row an observation.
+    log_variance : array (n, K)
+        Log-variances of the posteriors.
+    protocol : str
+        Whose definition, by name: "mixture-of-64".
+    seed : int
+        Of whatever is drawn: the same seed gives the same score.
+    groups : sequence, optional
+        Sizes or tuples of indices: latents that belong together.
+    components : int
+        Posteriors in the mixture.
+    draws_each : int
+        Draws from each of them.
+    draws : int
+        Permutations of rows for the null.
+    interval : float, optional
+        Level of an interval, 0.95 say; none unless given.
+    resamples : int
+        Draws that the interval is made from.
+
+    Returns
+    -------
+    Score
+        `float(score)` is its value; `.parts` has what it was made of.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> mean = np.random.default_rng(0).standard_normal((200, 2))
+    >>> score = monte_carlo_tc(mean, np.full((200, 2), -2.0))
+    >>> round(score.value, 1)
+    0.1
     """
     check_protocol(protocol, ("mixture-of-64",), "monte_carlo_tc")
     mean, log_variance = posteriors(mean, log_variance)

@@ -37,6 +37,37 @@ def sap(
     accuracy on the rest (the correlation uses the training rows only); "ubisoft-2020" takes the correlation on all
     rows. The SVM score moves with the number of training rows, because C is fixed: compare only at equal size. It is
     far below 1 for perfect codes of factors with many values. Constant factors are left out.
+
+    Parameters
+    ----------
+    codes : array (n, K)
+        Latents, one row an observation: posterior means, say.
+    factors : array (n, F)
+        Class indices of the factors of variation, integers unless said.
+    protocol : str
+        Whose definition, by name: "dlib-2019", "ubisoft-2020".
+    seed : int
+        Of whatever is drawn: the same seed gives the same score.
+    continuous : bool
+        Whether factors are real-valued.
+    interval : float, optional
+        Level of an interval, 0.95 say; none unless given.
+    resamples : int
+        Draws that the interval is made from.
+
+    Returns
+    -------
+    Score
+        `float(score)` is its value; `.parts` has what it was made of.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> factors = np.stack([column.ravel() for column in np.indices((4, 5))], 1)
+    >>> codes = np.tile(factors, (20, 1)) * [1.0, -2.0]
+    >>> score = sap(codes, np.tile(factors, (20, 1)))
+    >>> round(score.value, 1)
+    0.5
     """
     check_protocol(protocol, SAP_PROTOCOLS, "sap")
     codes, values = as_pair(codes, factors)

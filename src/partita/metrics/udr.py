@@ -31,6 +31,40 @@ def udr(
     over rows and over columns of max(R)^2 / sum(R), averaged over the two sides. A model's score is the median over the
     others (`parts["models"]`), the value their mean. `kl` (models, K) keeps only latents with KL above 0.01. No truth
     is used: models may agree on something entangled. `factors` are accepted and ignored.
+
+    Parameters
+    ----------
+    codes : list of arrays (n, K)
+        Latents of the same rows by each of several models.
+    factors : ignored
+        So that every metric is called alike.
+    protocol : str
+        Whose definition, by name: "dlib-2019".
+    seed : int
+        Of whatever is drawn: the same seed gives the same score.
+    by : str
+        What latents of two models are compared by: "lasso" or "spearman".
+    kl : list of arrays (K,), optional
+        KL of each latent of each model; those below 0.01 do not count.
+    draws : int
+        Permutations of rows for the null.
+    interval : float, optional
+        Level of an interval, 0.95 say; none unless given.
+    resamples : int
+        Draws that the interval is made from.
+
+    Returns
+    -------
+    Score
+        `float(score)` is its value; `.parts` has what it was made of.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> codes = np.random.default_rng(0).standard_normal((200, 3))
+    >>> score = udr([codes, -codes[:, ::-1]])
+    >>> round(score.value, 1)
+    0.9
     """
     check_protocol(protocol, ("dlib-2019",), "udr")
     if by not in ("lasso", "spearman"):

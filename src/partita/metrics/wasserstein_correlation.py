@@ -28,6 +28,39 @@ def wasserstein_correlation(
 
     2 tr S - 2 tr (D^1/2 S D^1/2)^1/2, D the block diagonal of S (Dowson and Landau 1982). Grows with the codes' scale:
     `parts["normalised"]` divides by tr S. Same null as `gaussian_tc`.
+
+    Parameters
+    ----------
+    codes : array (n, K)
+        Latents, one row an observation: posterior means, say.
+    factors : ignored
+        So that every metric is called alike.
+    protocol : str
+        Whose definition, by name: "dlib-2019".
+    seed : int
+        Of whatever is drawn: the same seed gives the same score.
+    groups : sequence, optional
+        Sizes or tuples of indices: latents that belong together.
+    draws : int
+        Permutations of rows for the null.
+    interval : float, optional
+        Level of an interval, 0.95 say; none unless given.
+    resamples : int
+        Draws that the interval is made from.
+
+    Returns
+    -------
+    Score
+        `float(score)` is its value; `.parts` has what it was made of.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> codes = rng.standard_normal((500, 1)) + rng.standard_normal((500, 2))
+    >>> score = wasserstein_correlation(codes)
+    >>> round(score.value, 1)
+    0.3
     """
     check_protocol(protocol, ("dlib-2019",), "wasserstein_correlation")
     codes = in_own_units(as_matrix(codes, "codes"), "wasserstein_correlation")
