@@ -65,8 +65,7 @@ from partita.recipes.unmixed import starting_unmixed
 from partita.trace import Dream
 
 STARTS = ("random", "unmixed")
-# Where nothing else is said: log points without a better look, and rows held out of a run that starts unmixed.
-PATIENCE, UNMIXED_PATIENCE, UNMIXED_VALIDATION = 20, 8, 0.1
+UNMIXED_VALIDATION = 0.1  # where nothing else is said: a good start is left only for what rows held out like better
 
 RECIPES = {
     "vae": vae,
@@ -103,7 +102,7 @@ def build(
     start: str = "random",
     judge: str = "loss",
     validation: float | str | None = None,
-    patience: int | None = None,
+    patience: int = 20,
     **options,
 ) -> Program:
     """How a method is trained: one of RECIPES, a recipe, or a function that returns one (or a `Program`, which then
@@ -115,10 +114,9 @@ def build(
     rows before training (`recipes.unmixed`), and holds a tenth of them out unless told otherwise; weights are then
     judged by the bound on these. `validation` holds rows out, 0.1 of them or "blocks:0.1" in contiguous stretches: then
     the weights with the lowest loss on those are kept, restarts are judged by it, and a model stops after `patience`
-    log points without a better one (0: never; 20 unless said, 8 after such a start).
+    log points without a better one (0: never).
     """
     whole(least=1, restarts=restarts)
-    patience = (PATIENCE if start == "random" else UNMIXED_PATIENCE) if patience is None else patience
     whole(least=0, patience=patience)
     if judge not in JUDGES:
         raise ValueError(f"unknown judge {judge!r}{nearest(judge, JUDGES)}; choose from {', '.join(JUDGES)}")
@@ -130,7 +128,6 @@ def build(
         if restarts > 1 or "groups" not in signature(make).parameters:
             raise ValueError('start="unmixed" is for methods with groups, and for restarts=1')
         program = starting_unmixed(make, options)
-        validation = UNMIXED_VALIDATION if validation is None else validation
     elif groups == "auto":
         program = finding_groups(lambda found: make(**options | {"groups": found}), restarts)
     elif isinstance(groups, str):
@@ -143,9 +140,11 @@ def build(
             raise ValueError(f"{method_name(method)} says itself what is trained, and how often: leave restarts out")
         program = restarted(Program.of(made), alone, restarts)
     program = program.changed(partial(with_disintegration, weight=disintegration))
+    unasked = start == "unmixed" and validation is None
+    validation = UNMIXED_VALIDATION if unasked else validation
     hold_out = parse_validation(validation) or program.hold_out
     if start == "unmixed":
-        hold_out = replace(hold_out, by="bound")
+        hold_out = replace(hold_out, by="bound", unasked=unasked)
     if hold_out and isinstance(program.recipe.trace, Dream):
         raise ValueError(f"{method_name(method)} has no likelihood to judge rows held out by; leave validation out")
     return replace(

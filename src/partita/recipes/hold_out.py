@@ -25,13 +25,15 @@ class HoldOut:
     `blocks` holds out contiguous stretches instead of single rows: neighbours in a recording resemble each other, so
     that single rows of it are no test. The choice depends on the number of rows alone: all runs are judged alike.
     Weights are judged `by` the "loss", or by the "bound" on log p(x) alone, at the start too: a start with independent
-    groups is left only for a better model of the rows.
+    groups is left only for a better model of the rows. Where nobody asked for it (`unasked`), too few rows are no
+    error: then none are held out.
     """
 
     judging: float = 0.0
     diagnosis: float = 0.0
     blocks: bool = False
     by: str = "loss"
+    unasked: bool = False
 
     def __post_init__(self):
         shares = (self.judging, self.diagnosis)
@@ -65,6 +67,8 @@ class HoldOut:
             return []
         count = round(share * len(pieces))
         taken = list(pieces[start : start + count])
+        if sum(map(len, taken)) < FEWEST_ROWS and self.unasked:
+            return []
         if sum(map(len, taken)) < FEWEST_ROWS:
             raise ValueError(f"{share:g} of {size} rows are too few to hold out: take a larger share, or more rows")
         return taken

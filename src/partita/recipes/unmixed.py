@@ -66,7 +66,7 @@ class UnmixedStart:
         from partita.structure.unmixed import FEWEST_ROWS, Unmixed, unmixed  # keeps scikit-learn out of start-up
 
         rows, features = len(x), x.shape[1]
-        if rows < max(FEWEST_ROWS, 2 * self.latents) or self.latents > features:
+        if rows < max(FEWEST_ROWS, 3 * self.latents) or self.latents > features:
             return self._at_random(f"{rows} rows of {features} numbers are too few to unmix {self.latents} latents")
         if not np.isfinite(x).all() or not x.std():
             return self._at_random("rows that are not finite, or all alike, cannot be unmixed")

@@ -13,7 +13,7 @@ from partita.structure._unbending import Bend, Start, Unbent, unbend
 from partita.structure.free_groups import Tie, free_groups, grouped, pairs_of, threshold, ties
 from partita.structure.sized_groups import groups_of_sizes, partitions_of_sizes
 
-FEWEST_ROWS = 100
+FEWEST_ROWS = 60
 FEWEST_TO_BEND = 400
 BENDS_BY = 0.02  # nats a row by which bending must be likelier, on rows held out
 LEFT_OVER = 1.3  # times what ties two coordinates: more between groups is not left by a linear mixing
