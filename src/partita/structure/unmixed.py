@@ -15,6 +15,7 @@ from partita.structure.sized_groups import groups_of_sizes, partitions_of_sizes
 
 FEWEST_ROWS = 60
 FEWEST_TO_BEND = 400
+PREFERRED_BY = 0.01  # nats a row by which other groups must be likelier than those of the linear coordinates
 BENDS_BY = 0.02  # nats a row by which bending must be likelier, on rows held out
 LEFT_OVER = 1.3  # times what ties two coordinates: more between groups is not left by a linear mixing
 LARGEST = 4  # a larger group that was found may be several that are bent together
@@ -92,15 +93,16 @@ def unmixed(
 
 
 def _bent_sized(linear: Unmixed, white: np.ndarray, sizes: tuple[int, ...], seed: int) -> Unmixed:
-    starts, rng, latents = [], np.random.default_rng(seed), white.shape[1]
+    starts, rng, latents = [Start(linear.rotation, linear.groups)], np.random.default_rng(seed), white.shape[1]
     # where the rows are bent, ICA may turn away from the truth as one
     drawn = [np.linalg.qr(rng.standard_normal((latents, latents)))[0] for _ in range(RANDOM)]
     for rotation, most in ((linear.rotation, PARTITIONS), (jade(white).T, PARTITIONS), *((r, 1) for r in drawn)):
         # noise is the least of what makes groups of bent coordinates dependent
         groupings = partitions_of_sizes(white @ rotation, sizes, None, most)
         starts += [Start(rotation, groups) for groups in groupings]
-    best = unbend(white, starts, seed)[0]
-    return _kept(linear, best)
+    first, *others = unbend(white, starts, seed)
+    best = max(others, key=lambda each: each.likelihood)
+    return _kept(linear, best if best.likelihood > first.likelihood + PREFERRED_BY else first)
 
 
 def _bent_free(linear: Unmixed, white: np.ndarray, seed: int) -> Unmixed:
