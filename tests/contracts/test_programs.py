@@ -45,6 +45,10 @@ PROGRAMS = {
     ),
     "found and stopping": lambda: build("pdisvae", groups="auto", validation=0.3, patience=1, **HOUSE),
     "two kinds": two_kinds,
+    "started": lambda: build("pdisvae", groups=(2, 2), start="unmixed", validation=0.2, **HOUSE),
+    "started, network and groups found": lambda: build(
+        "pdisvae", groups="auto", start="unmixed", validation=0.2, patience=2, **HOUSE | {"network": "auto"}
+    ),
 }
 programs = pytest.mark.parametrize("name", PROGRAMS)
 
@@ -106,8 +110,8 @@ def test_it_goes_on_after_an_interruption_to_the_last_bit(name, looks, x, tmp_pa
 def test_together_as_alone(name, x):
     """Three runs at once are the three alone, whenever each of them stops."""
     program = PROGRAMS[name]()
-    if program.finds_groups:
-        pytest.skip("runs that find their groups train one by one")
+    if program.alone:
+        pytest.skip("runs that find their groups, or where to start, train one by one")
     together = train_models([program] * 3, [5, 6, 7], maker(x), STEPS, log_every=EVERY)
     for seed, result in zip((5, 6, 7), together):
         (alone,) = train_models([program], [seed], maker(x), STEPS, log_every=EVERY)
@@ -146,7 +150,13 @@ def test_structure_can_be_compared(name):
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"validation": [0.2], "patience": [2]}, {"restarts": [2], "judge": ["median"]}]
+    "options",
+    [
+        {},
+        {"validation": [0.2], "patience": [2]},
+        {"restarts": [2], "judge": ["median"]},
+        {"start": ["unmixed"], "validation": [0.2]},
+    ],
 )
 def test_a_study_keeps_what_the_program_says(options, x, tmp_path):
     from partita.data import Dataset

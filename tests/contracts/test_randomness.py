@@ -22,6 +22,7 @@ RNG = np.random.default_rng(0)
 FACTORS = np.stack([column.ravel() for column in np.indices((3, 4, 5))], 1)
 CODES = FACTORS @ RNG.standard_normal((3, 4)) + 0.1 * RNG.standard_normal((60, 4))
 LOG_VARIANCE = np.full((60, 4), -2.0)
+BENT = pt.data.load("groups", size=420, seed=1, groups=(2, 2), features=6, noise=0.05, mixing="nonlinear").x
 PARTS, TRUTH = ((0, 1), (2, 3)), (FACTORS + 0.1 * RNG.standard_normal((60, 3)))
 FEW = {"train": 50, "test": 20}
 SHOWN = pt.data.load("pdsprites")
@@ -105,6 +106,7 @@ CALLS = {
     "structure.latent_report": lambda _: s.latent_report(CODES, LOG_VARIANCE),
     "structure.min_total_correlation": lambda _: s.min_total_correlation(CODES).value,
     "structure.omniscient": lambda _: s.omniscient(CODES, LOG_VARIANCE),
+    "structure.unmixed": lambda _: s.unmixed(BENT, 4, (2, 2)).codes(BENT),  # and unbends
     "studies.plan": lambda _: [run.id for run in pt.studies.plan(["vae"], MADE)],
     "studies.train": lambda folder: _study(folder)[0].model(_study(folder)[1][0]).decode(CODES[:, :4]),
     "studies.evaluate_run": _evaluated,  # and reports.learning_curve, settings_of, write_page

@@ -6,7 +6,8 @@ import pytest
 from partita.data.shapes import SHAPES
 from partita.measures._regrouping import _partitions
 from partita.structure import sized_groups
-from partita.structure.sized_groups import best_partition, block_values, groups_of_sizes, spanning_tree
+from partita.structure.free_groups import Tie, free_groups
+from partita.structure.sized_groups import best_partition, block_values, groups_of_sizes, partitions_of_sizes
 
 
 def random_values(latents, sizes, seed):
@@ -60,12 +61,41 @@ def test_exchanges_where_blocks_are_too_many(monkeypatch):
     assert found.groups == true
 
 
-def test_a_spanning_tree_is_the_heaviest():
-    pairs = np.zeros((4, 4))
-    for (i, j), weight in {(0, 1): 3.0, (1, 2): 2.0, (0, 2): 2.5, (2, 3): 1.0, (0, 3): 0.5}.items():
-        pairs[i, j] = pairs[j, i] = weight
-    assert spanning_tree(pairs, (0, 1, 2, 3)) == 3.0 + 2.5 + 1.0
-    assert spanning_tree(pairs, (1, 3)) == 0.0
+TIES = [Tie((0, 1), 6.0), Tie((0, 1, 2), 5.0), Tie((1, 2, 3, 5), 4.0), Tie((3, 4), 2.0)]
+
+
+def by_hand(block, rows):
+    """Half the squared mean of each tie inside the block; a mean is its deviations over the root of the rows."""
+    return sum((tie.strength / np.sqrt(rows)) ** 2 / 2 for tie in TIES if set(tie.members) <= set(block))
+
+
+def test_the_dependence_of_blocks_is_that_of_the_ties_in_them():
+    values = block_values(TIES, {1, 2, 4}, (200, 6))
+    assert set(values) == {block for size in (1, 2, 4) for block in combinations(range(6), size)}
+    for block, value in values.items():
+        assert value == pytest.approx(by_hand(block, 200), abs=1e-12)
+    assert values[0, 1, 2, 3] == pytest.approx((36 + 25) / 400)
+    assert values[1, 2, 3, 5] == pytest.approx(16 / 400)
+
+
+def test_of_too_many_blocks_those_that_ties_connect(monkeypatch):
+    """None that holds anything is missing, as long as what it grows from is among the best."""
+    monkeypatch.setattr(sized_groups, "MAX_EXACT", 20)
+    values = block_values(TIES, {2, 3}, (200, 6))
+    assert all(value == pytest.approx(by_hand(block, 200), abs=1e-12) for block, value in values.items())
+    assert {(k,) for k in range(6)} | {(0, 1), (3, 4), (0, 1, 2)} <= set(values)
+    assert sum(len(block) > 1 for block in values) <= 20
+    assert (0, 4) not in values
+
+
+def test_one_tie_too_weak_for_free_groups_suffices_for_sizes():
+    """Where something must be together, what shows at all decides."""
+    rng = np.random.default_rng(9)
+    codes = rng.uniform(-1, 1, (400, 6))
+    codes[:, 4] = 0.98 * codes[:, 4] + 0.16 * codes[:, 1]
+    found = groups_of_sizes(codes, (2, 1, 1, 1, 1))
+    assert free_groups(codes) == tuple((k,) for k in range(6))
+    assert found.groups[0] == (1, 4)
 
 
 def test_shapes_are_put_together_again_also_those_no_pair_shows():
@@ -88,9 +118,34 @@ def test_thirty_two_latents_in_pairs():
     assert found.groups == tuple((k, k + 1) for k in range(0, 32, 2))
 
 
-def test_too_many_blocks_and_wrong_sizes_are_refused():
-    codes = np.random.default_rng(8).standard_normal((50, 32))
-    with pytest.raises(ValueError, match="more than 200000"):
-        block_values(codes, {8})
+def test_the_next_best_partitions_lack_a_group_of_the_best():
+    rng = np.random.default_rng(10)
+    codes = np.concatenate([SHAPES[name].draw(800, 2, rng) for name in ("ring", "moons", "bowtie")], 1)
+    first, *others = partitions_of_sizes(codes, (2, 2, 2), None, 3)
+    assert first == groups_of_sizes(codes, (2, 2, 2)).groups == ((0, 1), (2, 3), (4, 5))
+    assert len(others) == 2
+    assert len({first, *others}) == 3
+    for other in others:
+        assert sorted(k for group in other for k in group) == list(range(6))
+        assert set(other) != set(first)
+    assert partitions_of_sizes(codes, (2, 2, 2), None, 1) == [first]
+    assert partitions_of_sizes(codes, (6,), None, 3) == [((0, 1, 2, 3, 4, 5),)]
+
+
+def test_noise_that_groups_share_is_taken_into_account():
+    """Two rings with noise that pairs one coordinate of each: without it told, pairs of noise are found."""
+    rng = np.random.default_rng(11)
+    codes = np.concatenate([SHAPES["ring"].draw(2000, 2, rng) for _ in range(2)], 1)
+    shared = 1.1 * np.array([[0, 1, 0, 1], [1, 0, 1, 0]]).T
+    noise = shared @ shared.T + 0.01 * np.eye(4)
+    seen = codes * 2 + rng.multivariate_normal(np.zeros(4), noise, len(codes))
+    assert groups_of_sizes(seen, (2, 2)).groups == ((0, 2), (1, 3))
+    assert groups_of_sizes(seen, (2, 2), noise).groups == ((0, 1), (2, 3))
+
+
+def test_wrong_sizes_and_few_rows_are_refused():
+    codes = np.random.default_rng(8).standard_normal((80, 32))
     with pytest.raises(ValueError, match="31"):
         groups_of_sizes(codes, (31,))
+    with pytest.raises(ValueError, match="at least 60 rows"):
+        groups_of_sizes(codes[:50], (16, 16))

@@ -77,7 +77,7 @@ def built_program(
         raise has_no_groups(method)
     if settings["validation"] is not None:
         options["validation"] = settings["validation"]
-    if starts_unmixed(settings, likelihood, shape) and not labels:
+    if starts_unmixed(settings, likelihood, shape):
         options["start"] = "unmixed"
     elif method == "pdisvae":
         alone = isinstance(settings["groups"], str) or options.get("posterior") == "full"
@@ -91,12 +91,16 @@ def built_program(
 
 
 def starts_unmixed(settings: Mapping[str, Any], likelihood: Any, shape: tuple[int, ...]) -> bool:
-    """Whether PDisVAE starts where the rows are unmixed: rows of numbers, at least as many as latents, in a network
-    that is linear or nearly so, unless restarts or another start are asked for."""
+    """Whether a model starts where the rows are unmixed: where that is asked for; and PDisVAE of rows of numbers
+    without labels, at least as many numbers as latents, in a network that is linear or nearly so, unless restarts are
+    asked for."""
     options = settings["options"] or {}
+    if "start" in options:
+        return options["start"] == "unmixed"
     return (
         settings["method"] == "pdisvae"
-        and not {"restarts", "start", "judge"} & set(options)
+        and not {"restarts", "judge"} & set(options)
+        and not options.get("disintegration")
         and options.get("posterior", "diagonal") == "diagonal"
         and settings["network"] in ("auto", *NETWORKS)
         and isinstance(likelihood, str)

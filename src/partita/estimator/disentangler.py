@@ -215,7 +215,7 @@ class Disentangler(TransformerMixin, BaseEstimator):
     def save(self, path):
         """One safetensors file with the weights and everything `partita.load` needs."""
         check_is_fitted(self)
-        write_fitted(Path(path), self._settings(), vars(self))
+        write_fitted(Path(path), plain_settings(self.get_params(deep=False)), vars(self))
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

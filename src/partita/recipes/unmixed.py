@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from partita.distributions import Groups, as_groups
+from partita.distributions import Groups, as_groups, as_likelihood
 from partita.recipes.closed_form import set_widths
 from partita.recipes.program import Candidate, Phase, Program, Started
 from partita.recipes.recipe import Recipe
@@ -52,6 +52,8 @@ def _check(recipe: Recipe) -> None:
     house = recipe.architecture
     if len(house.shape) != 1 or house.posterior != "diagonal" or house.labels:
         raise ValueError('start="unmixed" is for rows of numbers without labels and for posterior="diagonal"')
+    if not isinstance(house.likelihood, str) or not house.likelihood.startswith("gaussian"):
+        raise ValueError(f'start="unmixed" is for a Gaussian likelihood, got {as_likelihood(house.likelihood).name}')
 
 
 @dataclass(frozen=True)

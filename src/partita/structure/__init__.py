@@ -21,6 +21,7 @@ from partita.structure.omniscience import LatentReport, latent_report, omniscien
 from partita.structure.rank import Dummy, dummies, effective_rank
 from partita.structure.sized_groups import SizedGroups, groups_of_sizes
 from partita.structure.trajectory import Trajectory, best_elbo_trajectory, grouping_coefficient, grouping_factors
+from partita.structure.unmixed import Unmixed, unmixed
 
 __all__ = [
     "Alignment",
@@ -34,6 +35,7 @@ __all__ = [
     "SizedGroups",
     "Term",
     "Trajectory",
+    "Unmixed",
     "align",
     "best_elbo_trajectory",
     "best_grouping",
@@ -54,4 +56,5 @@ __all__ = [
     "omniscient",
     "posterior_entropy",
     "top_down_tree",
+    "unmixed",
 ]

@@ -97,9 +97,8 @@ def ties(codes: Any, noise: Any = None, seed: int = 0, least: float = 1.0) -> li
         if k > pairs[p, 1]:
             found.append(Tie((*map(int, pairs[p]), int(k)), float(deviations * three[p, k])))
     for p, q in np.argwhere(np.triu(deviations * four, 1) > least * threshold(4, latents)):
-        members = {*map(int, pairs[p]), *map(int, pairs[q])}
-        if len(members) == 4:
-            found.append(Tie(tuple(sorted(members)), float(deviations * four[p, q])))
+        if pairs[p, 1] < pairs[q, 0]:
+            found.append(Tie((*map(int, pairs[p]), *map(int, pairs[q])), float(deviations * four[p, q])))
     return sorted(found, key=lambda tie: -tie.strength)
 
 
@@ -126,6 +125,7 @@ def _means(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     rank = (np.argsort(np.argsort(codes, 0, kind="stable"), 0) + 0.5) / rows * 2 - 1
     # orthonormal for a uniform rank: means of products over independent coordinates have deviation 1 / sqrt(rows)
     f = np.stack([legendre.legval(rank, [0] * d + [np.sqrt(2 * d + 1)]) for d in range(1, DEGREES + 1)], 2)
+    _share_among_equals(f, codes)
     first, second = np.triu_indices(latents, 1)
     flat, low = f.reshape(rows, -1), f[:, :, :DEGREES_OF_THREE]
     two = np.abs(flat.T @ flat / rows).reshape(latents, DEGREES, latents, DEGREES).max((1, 3))
@@ -138,6 +138,16 @@ def _means(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         return two, three, np.zeros((0, 0))
     products = f[:, first, 0] * f[:, second, 0]
     return two, three, np.abs(products.T @ products / rows)
+
+
+def _share_among_equals(f: np.ndarray, codes: np.ndarray) -> None:
+    """Rows of one value get the mean of their polynomials: their ranks are an accident of the order of the rows, and
+    the same accident in every coordinate."""
+    for k, column in enumerate(codes.T):
+        values, place, count = np.unique(column, return_inverse=True, return_counts=True)
+        if len(values) < len(column):
+            for own in f[:, k].T:
+                own[:] = np.bincount(place, own)[place] / count[place]
 
 
 def pairs_of(groups: Groups) -> list[tuple[int, int]]:

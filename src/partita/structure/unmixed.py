@@ -3,15 +3,19 @@
 Nothing here knows labels or models: an array in, coordinates and their groups out, with what was looked at on the way.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 
-from partita.distributions import Groups
+from partita.distributions import Groups, as_groups
+from partita.measures._arrays import as_matrix
 from partita.measures._ica import jade, picard
 from partita.structure._unbending import Bend, Start, Unbent, unbend
 from partita.structure.free_groups import Tie, free_groups, grouped, pairs_of, threshold, ties
-from partita.structure.sized_groups import groups_of_sizes, partitions_of_sizes
+from partita.structure.sized_groups import LEAST_TIE, groups_of_sizes, partitions_of_sizes
 
 FEWEST_ROWS = 60
 FEWEST_TO_BEND = 400
@@ -66,23 +70,55 @@ class Unmixed:
     gain: float
     left: float
 
+    def codes(self, x: Any) -> np.ndarray:
+        """The coordinates of rows (n, D), (n, K)."""
+        white = self.principal.white(as_matrix(x, "x"))
+        return white @ self.rotation if self.bend is None else self.bend(white)
 
-def unmixed(
-    x: np.ndarray, latents: int, sizes: tuple[int, ...] | None = None, *, bends: bool = True, seed: int = 0
-) -> Unmixed:
-    """Coordinates of rows x (n, D) in groups that are as independent as rows held out can tell.
 
-    Principal coordinates, as many as latents, are made independent by Picard-O; coordinates that stay dependent are
-    grouped, into groups of `sizes` or, where these are None, into as many as show. What no linear map unties, because
-    the rows are bent, shows as dependence between groups; then groups and a bend are fitted together by likelihood from
-    several starts (Picard-O and JADE, the best partitions), and kept where rows held out are likelier by 0.02 nats.
+def unmixed(x: Any, latents: int, sizes: tuple[int, ...] | None = None, *, bends: bool = True, seed: int = 0) -> Unmixed:
+    """Coordinates of rows in groups that are as independent as rows held out can tell.
+
+    Principal coordinates, as many as latents, are made independent by Picard-O (Ablin et al. 2018); coordinates that
+    stay dependent are grouped, into groups of `sizes` or, where these are None, into as many as show. What no linear
+    map unties, because the rows are bent, shows as dependence between groups; then groups and a bend are fitted
+    together by likelihood from several starts (Picard-O and JADE, the best partitions), and kept where rows held out
+    are likelier by 0.02 nats.
+
+    Parameters
+    ----------
+    x : (n, D), at least 60 rows.
+    latents : number of coordinates, at most D.
+    sizes : of the groups, which come in this order; None: number and sizes are found.
+    bends : whether to look for a bend at all, which takes seconds and at least 400 rows.
+    seed : of all that is drawn.
+
+    Returns
+    -------
+    found : Unmixed, with `groups` of the columns of `codes(x)`.
+
+    Examples
+    --------
+    >>> from partita.data import load
+    >>> data = load("groups", size=1000)
+    >>> found = unmixed(data.x, 6, (2, 2, 2))
+    >>> found.groups
+    ((0, 2), (1, 4), (3, 5))
+    >>> found.codes(data.x).shape
+    (1000, 6)
     """
+    x = as_matrix(x, "x")
+    if not 1 <= latents <= x.shape[1]:
+        raise ValueError(f"latents must be at least 1 and at most the {x.shape[1]} features, got {latents}")
+    if sizes is not None:
+        as_groups(tuple(sizes), latents)
     principal = Principal.of(x, latents)
     white = principal.white(x)
-    rotation = picard(white, seed).T
-    found = _ties(principal, white, rotation)
+    white[:, white.var(0) < 0.5] = 0.0  # rounding, where rows have fewer directions than latents
+    rotation = _turned(partial(picard, seed=seed), white)
     codes, noise = _signal(principal, white, rotation)
-    groups = free_groups(codes, noise) if sizes is None else groups_of_sizes(codes, sizes, noise).groups
+    found = ties(codes, noise, least=LEAST_TIE)
+    groups = grouped(found, latents) if sizes is None else groups_of_sizes(codes, sizes, noise).groups
     left = _left_over(found, groups, latents)
     linear = Unmixed(principal, rotation, groups, None, 0.0, left)
     if not bends or latents < 2 or len(x) < FEWEST_TO_BEND:
@@ -96,7 +132,7 @@ def _bent_sized(linear: Unmixed, white: np.ndarray, sizes: tuple[int, ...], seed
     starts, rng, latents = [Start(linear.rotation, linear.groups)], np.random.default_rng(seed), white.shape[1]
     # where the rows are bent, ICA may turn away from the truth as one
     drawn = [np.linalg.qr(rng.standard_normal((latents, latents)))[0] for _ in range(RANDOM)]
-    for rotation, most in ((linear.rotation, PARTITIONS), (jade(white).T, PARTITIONS), *((r, 1) for r in drawn)):
+    for rotation, most in ((linear.rotation, PARTITIONS), (_turned(jade, white), PARTITIONS), *((r, 1) for r in drawn)):
         # noise is the least of what makes groups of bent coordinates dependent
         groupings = partitions_of_sizes(white @ rotation, sizes, None, most)
         starts += [Start(rotation, groups) for groups in groupings]
@@ -131,9 +167,16 @@ def _kept(linear: Unmixed, best: Unbent, own: Unbent | None = None) -> Unmixed:
     return Unmixed(linear.principal, best.start.rotation, best.start.groups, best.codes, gain, linear.left)
 
 
-def _ties(principal: Principal, white: np.ndarray, rotation: np.ndarray) -> list[Tie]:
-    codes, noise = _signal(principal, white, rotation)
-    return ties(codes, noise, least=0.55)
+def _turned(solve: Callable[[np.ndarray], np.ndarray], white: np.ndarray) -> np.ndarray:
+    """The rotation that `solve` finds for white coordinates. Those that are 0 stay as they are: turned with the others,
+    they would tie them all."""
+    alive = white.any(0)
+    if alive.all():
+        return solve(white).T
+    rotation = np.eye(white.shape[1])
+    if alive.any():
+        rotation[np.ix_(alive, alive)] = solve(white[:, alive]).T
+    return rotation
 
 
 def _signal(principal: Principal, white: np.ndarray, rotation: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

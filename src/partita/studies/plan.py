@@ -68,8 +68,10 @@ def plan(
         name, house, sources = _by_name(method, {"shape": list(dataset.shape), **house})
         for values in product(*(options or {}).values()):
             chosen = own | dict(zip(options or {}, values))
+            # such a start says itself which of its networks the rows need
+            found = network == "auto" and chosen.get("start") == "unmixed"
             runs += [
-                Run(name, chosen, house, data, steps, min(batch_size, dataset.size),
+                Run(name, chosen, house | {"network": "auto"} if found else house, data, steps, min(batch_size, dataset.size),
                     learning_rate, seed, sources=sources)
                 for seed in seeds
             ]  # fmt: skip
