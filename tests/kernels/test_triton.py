@@ -9,7 +9,7 @@ from torch.func import vmap
 from partita.distributions import DiagonalNormal
 from partita.kernels import Mixture, log_mixture, streaming
 from partita.kernels.bank import bank_log_sums
-from partita.kernels.batch import batch_log_sums
+from partita.kernels.batch import by_kernel
 from partita.kernels.standardise import Standardised, standardise
 from partita.measures import correlation, log_weights
 
@@ -170,7 +170,7 @@ def test_sums_over_a_batch_and_their_gradient(size, latents, models, sd):
     single = [t.requires_grad_() for t in (mean + torch.exp(0.5 * log_variance) * noise, mean, log_variance)]
     double = [t.detach().double().requires_grad_() for t in single]
     blocks, weights = partition(latents, 2), log_weights("importance", size, 3 * size, torch.device("cuda")).exp()
-    sums = vmap(lambda *one: batch_log_sums(*one, weights, blocks))
+    sums = vmap(lambda *one: by_kernel(*one, weights, blocks))
     found = sums(*single)
     z, centre, width = double
     each = -0.5 * (
@@ -185,7 +185,7 @@ def test_sums_over_a_batch_and_their_gradient(size, latents, models, sd):
     for gradient, exact in zip(gradients, torch.autograd.grad((wanted * pull).sum(), double)):
         torch.testing.assert_close(gradient.double(), exact, atol=2e-5 * max(1.0, exact.abs().max().item()), rtol=2e-4)
     again = torch.autograd.grad(
-        (vmap(lambda *one: batch_log_sums(*one, weights, blocks))(*single) * pull.float()).sum(), single
+        (vmap(lambda *one: by_kernel(*one, weights, blocks))(*single) * pull.float()).sum(), single
     )
     assert all(torch.equal(a, b) for a, b in zip(gradients, again))
 
@@ -195,7 +195,7 @@ def test_one_model_that_is_not_finite_stays_alone_and_is_seen():
     many = [torch.stack([t, t]) for t in (z, mean, log_variance)]
     many[1][1, 7, 0] = math.nan
     weights = log_weights("importance", 40, 400, torch.device("cuda")).exp()
-    found = batch_log_sums(*many, weights, [(0, 1, 2), (1,)])
+    found = by_kernel(*many, weights, [(0, 1, 2), (1,)])
     assert torch.isfinite(found[0]).all()
     assert torch.isnan(found[1, 0]).all()
     assert torch.isfinite(found[1, 1]).all()
