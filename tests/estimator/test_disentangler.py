@@ -115,7 +115,7 @@ def test_verbose_says_in_words_what_was_chosen(x, capsys):
     Disentangler(latents=2, steps=10, verbose=True).fit(x)
     said = capsys.readouterr().out
     for words in (
-        "network mlp: ",
+        "network auto: linear, or nearly so where the rows are bent",
         "likelihood gaussian:",
         "latents cannot explain",
         "data used as they are",

@@ -90,7 +90,7 @@ def test_few_rows_are_fitted_all_the_same(data, caplog):
     for groups, found in (((2, 2), ((0, 1), (2, 3))), ("auto", ((0,), (1,), (2,), (3,)))):
         model = Disentangler(latents=4, groups=groups, **STEPS).fit(data.x[:12])
         assert model.groups_ == found
-        assert "12 rows of 20 numbers are too few to unmix 4 latents" in caplog.text
+        assert "12 rows are too few to unmix 4 latents (60 are needed)" in caplog.text
         assert np.isfinite(model.transform(data.x)).all()
         caplog.clear()
 

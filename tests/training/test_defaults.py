@@ -81,7 +81,9 @@ def test_the_number_of_latents_is_that_of_the_best_bic():
 
     rng = np.random.default_rng(0)
     for latents in (1, 2, 4):
-        x = rng.standard_normal((120, latents)) @ rng.standard_normal((latents, 7)) + 0.7 * rng.standard_normal((120, 7))
+        x = rng.standard_normal((120, latents)) @ rng.standard_normal((latents, 7)) + 0.7 * rng.standard_normal(
+            (120, 7)
+        )
         values, vectors = np.linalg.eigh(np.cov(x.T, bias=True))
         values, vectors = values[::-1], vectors[:, ::-1]
         scores = []
