@@ -267,3 +267,16 @@ def test_interrupted_and_continued_ends_in_the_same_bytes(partita, tmp_path):
         assert "the same command goes on" in said
         assert partita(*words, "--out", out).returncode == 0
         assert weights(out) == weights("straight")
+
+
+def test_a_start_on_the_command_line(partita, tmp_path):
+    words = ["train", "pdisvae", "--data", "groups:size=300", "--groups", "auto", "--steps", "20", "--out", "runs"]
+    ended = partita(*words, "--start", "unmixed")
+    assert ended.returncode == 0, ended.stderr
+    (folder,) = (tmp_path / "runs" / "runs").iterdir()
+    assert json.loads((folder / "run.json").read_text())["architecture"]["network"] == "auto"
+    assert "groups" in json.loads((folder / "result.json").read_text())
+    assert partita("evaluate", "runs").returncode == 0
+    assert partita("verify", "runs").returncode == 0
+    assert refused(partita(*words, "--start", "unmixd"), "unknown start 'unmixd'", "unmixed")
+    assert refused(partita(*words, "--start", "unmixed", "--network", "mlp"), 'needs network "auto"')

@@ -47,3 +47,14 @@ def test_too_few_rows_and_methods_without_a_likelihood_say_so():
         HoldOut(0.5, 0.4).rows(10)
     with pytest.raises(ValueError, match="infogan has no likelihood"):
         build("infogan", validation=0.1, shape=(1, 28, 28), network="infogan")
+
+
+def test_rows_that_nobody_asked_to_hold_out_are_left_where_they_are_few():
+    unasked = HoldOut(0.1, by="bound", unasked=True)
+    assert not len(unasked.rows(5).judging)
+    assert unasked.rows(5).training.tolist() == list(range(5))
+    np.testing.assert_array_equal(unasked.rows(200).judging, HoldOut(0.1).rows(200).judging)
+    house = {"groups": (2, 2), "latents": 4, "shape": (8,), "network": "linear"}
+    assert build("pdisvae", start="unmixed", **house).hold_out == unasked
+    assert build("pdisvae", start="unmixed", validation=0.2, **house).hold_out == HoldOut(0.2, by="bound")
+    assert build("pdisvae", validation=0.2, **house).hold_out == HoldOut(0.2)

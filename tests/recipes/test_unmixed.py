@@ -136,8 +136,8 @@ def test_the_best_bound_is_kept_whatever_the_loss(data):
 @pytest.mark.parametrize(
     ("x", "words"),
     [
-        (np.random.default_rng(0).standard_normal((50, 8)), "50 rows of 8 numbers are too few to unmix 4 latents"),
-        (np.random.default_rng(0).standard_normal((500, 3)), "500 rows of 3 numbers are too few to unmix 4 latents"),
+        (np.random.default_rng(0).standard_normal((50, 8)), "50 rows are too few to unmix 4 latents (60 are needed)"),
+        (np.random.default_rng(0).standard_normal((500, 3)), "rows of 3 numbers are too short to unmix 4 latents"),
         (np.ones((500, 8)), "all alike"),
         (np.full((500, 8), np.nan), "not finite"),
     ],

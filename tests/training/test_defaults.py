@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from partita.data import load
-from partita.training.defaults import choose_likelihood, noise_variance
+from partita.training.defaults import choose_latents, choose_likelihood, noise_variance
 
 
 def ring(noise: float, rows: int = 1000) -> np.ndarray:
@@ -72,3 +72,41 @@ def test_images_are_not_taken_for_planes():
     assert choose_likelihood(images, 1.0, 6)[0] == "bernoulli"
     assert choose_likelihood(images * 3 - 1, 1.0, 6)[0] == "gaussian"
     assert choose_likelihood((images * 255).astype(np.uint8), 1 / 255, 6)[0] == "bernoulli"
+
+
+def test_the_number_of_latents_is_that_of_the_best_bic():
+    """The log-likelihood by scipy, row by row, with the covariance of probabilistic PCA at its maximum; a covariance
+    W W^T + s^2 has D K - K (K - 1) / 2 + 1 numbers, the mean D."""
+    from scipy.stats import multivariate_normal
+
+    rng = np.random.default_rng(0)
+    for latents in (1, 2, 4):
+        x = rng.standard_normal((120, latents)) @ rng.standard_normal((latents, 7)) + 0.7 * rng.standard_normal(
+            (120, 7)
+        )
+        values, vectors = np.linalg.eigh(np.cov(x.T, bias=True))
+        values, vectors = values[::-1], vectors[:, ::-1]
+        scores = []
+        for k in range(1, 7):
+            noise = values[k:].mean()
+            covariance = vectors[:, :k] * (values[:k] - noise) @ vectors[:, :k].T + noise * np.eye(7)
+            log_p = multivariate_normal(x.mean(0), covariance).logpdf(x).sum()
+            scores.append(log_p - 0.5 * np.log(120) * (7 * k - k * (k - 1) / 2 + 1 + 7))
+        assert choose_latents(x)[0] == np.argmax(scores) + 1
+
+
+@pytest.mark.parametrize("sizes", [(1,), (2, 2), (2, 2, 2), (3, 3, 2, 2, 1, 1)])
+def test_planted_latents_are_counted(sizes):
+    assert choose_latents(load("groups", groups=sizes, features=25, size=1500).x)[0] == sum(sizes)
+
+
+@pytest.mark.parametrize("x", [np.ones((100, 5)), np.zeros((3, 2)), np.arange(12.0).reshape(12, 1), np.eye(2)])
+def test_there_is_always_one_latent_at_least(x):
+    latents, why = choose_latents(x)
+    assert 1 <= latents <= x.shape[1]
+    assert why
+
+
+def test_images_have_no_number_of_latents_to_find():
+    with pytest.raises(ValueError, match=r'latents="auto" is for rows of numbers.*\(1, 8, 8\)'):
+        choose_latents(np.zeros((10, 1, 8, 8)))

@@ -38,11 +38,10 @@ def chosen_architecture(settings: Mapping[str, Any], x: np.ndarray, x_scale: flo
     network, why_network = settings["network"], "as asked"
     likelihood, why = settings["likelihood"], "as asked"
     brought = known_recipe(settings["method"]) if not isinstance(settings["method"], str) else None
-    latents = None if brought is not None else _latents(settings)
     if likelihood == "auto" and brought is not None:
         likelihood, why = brought.architecture.likelihood, "the recipe's own"
     elif likelihood == "auto":
-        likelihood, why = choose_likelihood(x, x_scale, latents)
+        likelihood, why = choose_likelihood(x, x_scale, _latents(settings))
     if network == "auto" and starts_unmixed(settings, likelihood, x.shape[1:]):
         why_network = "linear, or nearly so where the rows are bent"
     elif network == "auto":

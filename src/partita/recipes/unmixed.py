@@ -9,7 +9,7 @@ rows without a model, judged by rows held out, in seconds.
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -35,13 +35,14 @@ def starting_unmixed(make: Callable[..., Any], options: Mapping[str, Any]) -> Pr
         raise ValueError(f'start="unmixed" needs network "auto" or one of {", ".join(NETWORKS)}, got {network!r}')
     chosen = NETWORKS if network == "auto" else (network,)
     given = options.get("groups")
-    candidates, first = [], None
+    candidates = []
     for name in chosen:
         own = dict(options) | {"network": name}
         recipe: Any = make(**own) if given != "auto" else lambda found, own=own: make(**own | {"groups": found})
+        if isinstance(recipe, Program):
+            raise ValueError('start="unmixed" is for methods that are one recipe, and this one is a program of its own')
         candidates.append(Candidate((Phase(recipe),)))
-        first = first or candidates[0].recipe
-    assert first is not None
+    first = candidates[0].recipe
     _check(first)
     groups = None if given == "auto" else first.groups
     start = UnmixedStart(first.architecture.latents, groups, chosen)
@@ -67,9 +68,11 @@ class UnmixedStart:
     def __call__(self, x: np.ndarray, seed: int) -> Started:
         from partita.structure.unmixed import FEWEST_ROWS, Unmixed, unmixed  # keeps scikit-learn out of start-up
 
-        rows, features = len(x), x.shape[1]
-        if rows < max(FEWEST_ROWS, 3 * self.latents) or self.latents > features:
-            return self._at_random(f"{rows} rows of {features} numbers are too few to unmix {self.latents} latents")
+        needed = max(FEWEST_ROWS, 3 * self.latents)
+        if len(x) < needed:
+            return self._at_random(f"{len(x)} rows are too few to unmix {self.latents} latents ({needed} are needed)")
+        if self.latents > x.shape[1]:
+            return self._at_random(f"rows of {x.shape[1]} numbers are too short to unmix {self.latents} latents")
         if not np.isfinite(x).all() or not x.std():
             return self._at_random("rows that are not finite, or all alike, cannot be unmixed")
         sizes = None if self.groups is None else tuple(map(len, self.groups))
@@ -128,8 +131,9 @@ class _NearlyLinear:
     def __call__(self, networks: Mapping[str, nn.Module], x: Tensor) -> None:
         base, bend = self.found.principal, self.found.bend
         whiten = base.axes / np.sqrt(base.variance)[:, None]
-        enter, last = networks["encoder"].body[1], networks["encoder"].makes_code  # type: ignore[index]
-        read, write = networks["decoder"].reads_code, networks["decoder"].body[2]  # type: ignore[index]
+        encoder, decoder = cast(Any, networks["encoder"]), cast(Any, networks["decoder"])
+        enter, last = encoder.body[1], encoder.makes_code
+        read, write = decoder.reads_code, decoder.body[2]
         latents = len(self.order)
         units = enter.out_features - latents
         if bend is None:
@@ -143,8 +147,8 @@ class _NearlyLinear:
         _put(last, np.concatenate([leave, rotation[:, self.order].T], 1), shift)
         _put(read, np.concatenate([_array(read.weight)[:units], np.eye(latents)]), None)
         with torch.no_grad():
-            z = networks["encoder"](x).mean
-            units_of = networks["decoder"].body[1](read(z))  # type: ignore[index]
+            z = encoder(x).mean
+            units_of = decoder.body[1](read(z))
         design = np.concatenate([_array(units_of), np.ones((len(z), 1))], 1)
         gram = design.T @ design / len(z) + RIDGE * np.eye(design.shape[1])
         solved = np.linalg.solve(gram, design.T @ _array(x.flatten(1)) / len(z))

@@ -87,7 +87,7 @@ def ties(codes: Any, noise: Any = None, seed: int = 0, least: float = 1.0) -> li
         rng = np.random.default_rng(seed)
         more = added_noise(as_matrix(noise, "noise"))
         drawn = [_means(codes + rng.standard_normal(codes.shape) @ more.T) for _ in range(DRAWS)]
-        two, three, four = (_both(a, sum(b) / DRAWS) for a, b in zip(plain, zip(*drawn)))
+        two, three, four = (_both(a, np.asarray(sum(b) / DRAWS)) for a, b in zip(plain, zip(*drawn)))
     deviations, latents = np.sqrt(len(codes)), codes.shape[1]
     pairs = np.stack(np.triu_indices(latents, 1), 1)
     found = []

@@ -76,7 +76,9 @@ class Unmixed:
         return white @ self.rotation if self.bend is None else self.bend(white)
 
 
-def unmixed(x: Any, latents: int, sizes: tuple[int, ...] | None = None, *, bends: bool = True, seed: int = 0) -> Unmixed:
+def unmixed(
+    x: Any, latents: int, sizes: tuple[int, ...] | None = None, *, bends: bool = True, seed: int = 0
+) -> Unmixed:
     """Coordinates of rows in groups that are as independent as rows held out can tell.
 
     Principal coordinates, as many as latents, are made independent by Picard-O (Ablin et al. 2018); coordinates that

@@ -70,8 +70,9 @@ def plan(
             chosen = own | dict(zip(options or {}, values))
             # such a start says itself which of its networks the rows need
             found = network == "auto" and chosen.get("start") == "unmixed"
+            own_house = house | {"network": "auto"} if found else house
             runs += [
-                Run(name, chosen, house | {"network": "auto"} if found else house, data, steps, min(batch_size, dataset.size),
+                Run(name, chosen, own_house, data, steps, min(batch_size, dataset.size),
                     learning_rate, seed, sources=sources)
                 for seed in seeds
             ]  # fmt: skip
