@@ -2,7 +2,7 @@
 
 Maximum likelihood: log p(y) = sum_g log p_g(z_g) + log |det dz/dy|, each p_g a mixture of Gaussians. h starts at 0, so
 a fit starts at the linear unmixing R and bends it only as far as rows held out gain by it. Several starts, with groups
-of the same sizes, are fitted side by side, and the worse half of them is given up twice.
+of the same sizes, are fitted side by side, and the worse half of all but the first is given up twice.
 """
 
 import math
@@ -53,8 +53,8 @@ def held_out_rows(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 
 def unbend(y: np.ndarray, starts: Sequence[Start], seed: int = 0, steps: int = STEPS) -> list[Unbent]:
-    """The starts that went on to the end, fitted to white coordinates y (n, K), the likeliest first. The sizes of
-    groups, in their order, are the same for all."""
+    """The starts that went on to the end, fitted to white coordinates y (n, K): the first one always, then the others,
+    the likeliest first. The sizes of groups, in their order, are the same for all."""
     rows, judging = held_out_rows(len(y), seed)
     fitted, held = _tensor(y[rows]), _tensor(y[judging])
     flow = _Flow(starts, y[rows], seed)
@@ -70,12 +70,13 @@ def unbend(y: np.ndarray, starts: Sequence[Start], seed: int = 0, steps: int = S
         flow.keep(better)
         best, worse = torch.where(better, now, best), 0 if bool(better.any()) else worse + 1
         if step in HALVED_AT and len(best) > 1:
-            on = torch.argsort(best, descending=True)[: (len(best) + 1) // 2]
+            others = torch.argsort(best[1:], descending=True)[: len(best) // 2] + 1
+            on = torch.cat([torch.zeros(1, dtype=torch.long), others])
             flow.go_on_with(on)
             best, first = best[on], first[on]
         if worse >= PATIENCE:
             break
-    order = torch.argsort(best, descending=True).tolist()
+    order = [0, *(torch.argsort(best[1:], descending=True) + 1).tolist()]
     return [Unbent(flow.starts[c], flow.codes(c), float(best[c]), float(first[c])) for c in order]
 
 

@@ -19,10 +19,12 @@ from partita.structure.sized_groups import LEAST_TIE, groups_of_sizes, partition
 
 FEWEST_ROWS = 60
 FEWEST_TO_BEND = 400
+PREFERRED_BY = 0.01  # nats a row by which other groups must be likelier than those of the linear coordinates
 BENDS_BY = 0.02  # nats a row by which bending must be likelier, on rows held out
 LEFT_OVER = 1.3  # times what ties two coordinates: more between groups is not left by a linear mixing
 LARGEST = 4  # a larger group that was found may be several that are bent together
 PARTITIONS = 3
+RANDOM = 2  # rotations to start from, beside those of ICA
 CUTS = (1.0, 1.5, 2.2, 3.3, 5.0, 7.5)  # factors of what ties, at which groups are cut where none are given
 
 
@@ -124,23 +126,27 @@ def unmixed(
     if not bends or latents < 2 or len(x) < FEWEST_TO_BEND:
         return linear
     if sizes is None:
-        return _bent_free(linear, white, found, seed) if max(map(len, groups)) > LARGEST else linear
+        return _bent_free(linear, white, seed) if max(map(len, groups)) > LARGEST else linear
     return _bent_sized(linear, white, sizes, seed) if left > LEFT_OVER else linear
 
 
 def _bent_sized(linear: Unmixed, white: np.ndarray, sizes: tuple[int, ...], seed: int) -> Unmixed:
-    starts = []
-    for rotation in (linear.rotation, _turned(jade, white)):
+    starts, rng, latents = [Start(linear.rotation, linear.groups)], np.random.default_rng(seed), white.shape[1]
+    # where the rows are bent, ICA may turn away from the truth as one
+    drawn = [np.linalg.qr(rng.standard_normal((latents, latents)))[0] for _ in range(RANDOM)]
+    for rotation, most in ((linear.rotation, PARTITIONS), (_turned(jade, white), PARTITIONS), *((r, 1) for r in drawn)):
         # noise is the least of what makes groups of bent coordinates dependent
-        groupings = partitions_of_sizes(white @ rotation, sizes, None, PARTITIONS)
+        groupings = partitions_of_sizes(white @ rotation, sizes, None, most)
         starts += [Start(rotation, groups) for groups in groupings]
-    best = unbend(white, starts, seed)[0]
-    return _kept(linear, best)
+    first, *others = unbend(white, starts, seed)
+    best = max(others, key=lambda each: each.likelihood)
+    return _kept(linear, best if best.likelihood > first.likelihood + PREFERRED_BY else first)
 
 
-def _bent_free(linear: Unmixed, white: np.ndarray, found: list[Tie], seed: int) -> Unmixed:
+def _bent_free(linear: Unmixed, white: np.ndarray, seed: int) -> Unmixed:
     """Of partitions at several cuts, the likeliest once it is unbent."""
     latents = white.shape[1]
+    found = ties(white @ linear.rotation)
     cuts = list(dict.fromkeys(grouped(found, latents, factor) for factor in CUTS))
     cuts = [groups for groups in cuts if max(map(len, groups)) > 1 or groups == linear.groups]
     if len(cuts) < 2:
