@@ -2,7 +2,7 @@
 
     python benchmarks/bench_fit.py
 
-CPU seconds of `Disentangler` as it comes, of FastICA and of Picard-O, each on the same rows; the second fit of a process.
+CPU seconds of `Disentangler` as it comes, of FastICA and of Picard-O, each on the same rows; the second fit each.
 Quality is the latent R2 of rows held out where the truth is known: of ICA with its components grouped as ours are.
 """
 

@@ -147,6 +147,8 @@ class Disentangler(TransformerMixin, BaseEstimator):
             raise ValueError(f"the loss was no longer finite at step {stopped}: {why_diverged(x, self.x_scale_)}")
         self.groups_, self.history_ = trained.recipe.groups, trained.history.of(0)
         self.candidate_ = trained.candidate
+        if self.verbose and trained.words:
+            print(trained.words)
         self.parameters_ = trained.model
         return self
 

@@ -83,6 +83,8 @@ class UnmixedStart:
         write = _Linear(found, order) if network == "linear" else _NearlyLinear(found, order)
         how = f"bent, by {found.gain:.2f} nats a row" if bent else "linear"
         words = f"start: the rows are {how}; groups of {', '.join(str(len(g)) for g in groups)}"
+        if self.groups is None and len(groups) == 1 < self.latents:
+            log.warning("no parts of these rows vary independently, as far as they show: all latents are one group")
         return Started(self.networks.index(network), groups if self.groups is None else None, write, words)
 
     def _at_random(self, why: str) -> Started:

@@ -42,6 +42,7 @@ class Trained:
     candidate: int = 0
     groups: Groups | None = None
     evidence: tuple[dict[str, Any], ...] = ()
+    words: str = ""  # of where it started, where the rows said so
 
     @property
     def diverged(self) -> int | None:
@@ -111,7 +112,9 @@ def steps_of_training(
         course = _Course(program, alike, seeds, make, steps, saved, loop, enough, started)
         ended.append((yield from course.train()))
     if started is not None:
-        return [replace(_kept(program, ended, 0), candidate=started.candidate, groups=started.groups)]
+        return [
+            replace(_kept(program, ended, 0), candidate=started.candidate, groups=started.groups, words=started.words)
+        ]
     return [_kept(program, ended, run) for run in range(len(seeds))]
 
 
