@@ -43,12 +43,14 @@ class Disentangler(TransformerMixin, BaseEstimator):
     latents : number of latents; None: as many as the groups have, else 6. "auto": as many as the rows show, by BIC of
         probabilistic PCA.
     groups : sizes `(2, 2, 2)`, index tuples `((0, 3), (1,), (2, 4, 5))`, or None: each latent a group of its own.
-        "auto" lets pdisvae find them half-way through training; `groups_` has them.
-    options : the method's own keywords, such as `{"beta": 4.0, "by": "importance"}`. Unless given here, `restarts` is
-        8: PDisVAE with groups trains eight models at once and keeps the best, since one alone rarely separates them.
-        With groups="auto" or posterior="full" it is 1.
-    network : "linear", "mlp", "burgess", "idvae", or "auto": convolutions for images of 32 or 64 pixels, else "mlp". Or
-        a function `(shape, outputs, inputs) -> (encoder, decoder)` of plain modules.
+        "auto" lets pdisvae find them; `groups_` has them.
+    options : the method's own keywords, such as `{"beta": 4.0, "by": "importance"}`. Unless something else is said,
+        PDisVAE on rows of numbers starts unmixed (`{"start": "unmixed"}`): groups are found before training, which is
+        left only for a better bound on a tenth of the rows. On images `restarts` is 8: eight models train at once and
+        the best is kept, since one alone rarely separates the groups.
+    network : "linear", "nearly_linear", "mlp", "burgess", "idvae", or "auto": convolutions for images of 32 or 64
+        pixels, linear or nearly so where PDisVAE starts unmixed, else "mlp". Or a function
+        `(shape, outputs, inputs) -> (encoder, decoder)` of plain modules.
     likelihood : the name of one in `LIKELIHOODS` ("gaussian": one learned variance, "gaussian:features": one a feature,
         "gaussian:0.25", "bernoulli", "poisson", "negative_binomial"), or "auto": Bernoulli for images in [0, 1], for
         vectors a Gaussian with the variance that so many latents cannot explain, estimated from rows held out, else one

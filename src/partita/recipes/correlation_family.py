@@ -86,6 +86,9 @@ def pdisvae(
     regrouped by the smallest PC, every second one after linear ICA of its latents; the lowest loss is kept
     (`recipes.restarts`).
 
+    `start="unmixed"` finds the groups of rows of numbers before training, and trains one model from there: principal
+    coordinates are unmixed by ICA, grouped and, where they are bent, unbent (`recipes.unmixed`).
+
     With `anneal`, KL + beta * PC has a tenth of its weight at first and all of it from that step on. A code that may
     say little from the start says it cheaply: big things far out, small ones near the middle, size mixed with place.
     From there training seldom comes back; where the code is rich at first, latents more often become plain coordinates.
