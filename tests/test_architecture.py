@@ -1,6 +1,7 @@
 """The shape of the house: what may be imported when, what a file may be called, and that there are no cycles."""
 
 import ast
+import importlib
 import subprocess
 import sys
 from pathlib import Path
@@ -76,3 +77,31 @@ def _imports(path: Path) -> set[str]:
         elif isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names if alias.name.startswith("partita")}
     return found
+
+
+PUBLIC_ROOMS = ("data distributions estimator measures metrics networks recipes reports structure studies").split()
+# Modules with plain names whose content is named by a registry, or by an option of `recipes.build`.
+NAMED_ELSEWHERE = {"auto_groups", "restarts", "unmixed"}
+
+
+@pytest.mark.parametrize("room", PUBLIC_ROOMS)
+def test_public_and_private_modules_can_be_told_apart(room):
+    """`__all__` comes first; a module without an underscore holds a public name, or an entry of a registry."""
+    package = importlib.import_module(f"partita.{room}")
+    source = (SOURCE / room / "__init__.py").read_text()
+    assert source.index("__all__") < source.index("\nfrom "), "what is public is listed first"
+    by_name = set(package.__all__)
+    registered = set()
+    if room == "recipes":
+        registered = {method.__module__ for method in package.RECIPES.values()}
+    if room == "data":
+        registered = {data.load.__module__ for data in package.DATASETS.values()}
+    for path in (SOURCE / room).glob("[!_]*.py"):
+        tree = ast.parse(path.read_text())
+        own = {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+        own |= {
+            t.id for node in tree.body if isinstance(node, ast.Assign) for t in node.targets if isinstance(t, ast.Name)
+        }
+        own |= {n.target.id for n in tree.body if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name)}
+        known = f"partita.{room}.{path.stem}" in registered or (room == "recipes" and path.stem in NAMED_ELSEWHERE)
+        assert known or own & by_name, f"{room}/{path.name} holds nothing public: give it an underscore"

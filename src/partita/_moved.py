@@ -14,7 +14,7 @@ _PRIVATE = {
     " reading records resize scratch switch tables transfer units",
     "distributions": "columns",
     "networks": "building convolutions exponents",
-    "measures": "arrays ica neighbours regrouping",
+    "measures": "arrays ica mixture neighbours regrouping",
     "recipes": "equation",
     "metrics": "histogram group_information inputs",
     "structure": "unmixing",

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from partita.measures import correlation, gaussian_tc
-from partita.measures.mixture import one_draw
+from partita.measures._mixture import one_draw
 from partita.structure import (
     bottom_up_tree,
     discrete_entropy,

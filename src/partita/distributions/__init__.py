@@ -1,18 +1,5 @@
 """Densities as frozen records of tensors, and partitions of their coordinates."""
 
-import warnings
-from typing import Any
-
-from partita.distributions.blocks import Groups, as_groups, is_refinement
-from partita.distributions.conditional import ConditionalNormal, LogitNormal
-from partita.distributions.equicorrelated import EquicorrelatedNormal
-from partita.distributions.full import FullNormal
-from partita.distributions.likelihoods import LIKELIHOODS, Decoded, Likelihood, as_likelihood, listed_likelihoods
-from partita.distributions.nested import LpNested
-from partita.distributions.normal import DiagonalNormal, standard_normal_log_prob_each
-from partita.distributions.posterior import Posterior
-from partita.distributions.priors import PRIORS, STANDARD_NORMAL, Prior, StandardNormal, parse_prior
-
 __all__ = [
     "LIKELIHOODS",
     "PRIORS",
@@ -29,6 +16,7 @@ __all__ = [
     "Posterior",
     "Prior",
     "StandardNormal",
+    "UniformCube",
     "as_groups",
     "as_likelihood",
     "is_refinement",
@@ -36,6 +24,20 @@ __all__ = [
     "parse_prior",
     "standard_normal_log_prob_each",
 ]
+
+import warnings
+from typing import Any
+
+from partita.distributions.blocks import Groups, as_groups, is_refinement
+from partita.distributions.conditional import ConditionalNormal, LogitNormal
+from partita.distributions.equicorrelated import EquicorrelatedNormal
+from partita.distributions.full import FullNormal
+from partita.distributions.likelihoods import LIKELIHOODS, Decoded, Likelihood, as_likelihood, listed_likelihoods
+from partita.distributions.nested import LpNested
+from partita.distributions.normal import DiagonalNormal, standard_normal_log_prob_each
+from partita.distributions.posterior import Posterior
+from partita.distributions.priors import PRIORS, STANDARD_NORMAL, Prior, StandardNormal, parse_prior
+from partita.distributions.uniform import UniformCube
 
 # Densities of 0.1.0, by the family each is now.
 _OLD = {

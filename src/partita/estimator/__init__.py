@@ -1,6 +1,6 @@
 """The scikit-learn face: fit an array, get the latents."""
 
+__all__ = ["RESTARTS", "Disentangler", "load"]
+
 from partita.estimator._building import RESTARTS
 from partita.estimator.disentangler import Disentangler, load
-
-__all__ = ["RESTARTS", "Disentangler", "load"]

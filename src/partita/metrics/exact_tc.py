@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from partita.measures import correlation, null_correlation
-from partita.measures.mixture import one_draw
+from partita.measures._mixture import one_draw
 from partita.metrics._independence import against_null
 from partita.metrics._inputs import check_protocol
 from partita.metrics._posteriors import posteriors, with_interval

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from partita.measures.mixture import mixture_information
+from partita.measures._mixture import mixture_information
 from partita.metrics._group_information import BETWEEN_GROUPS, Grouping, group_information, grouping, protocol_of
 from partita.metrics._histogram import entropies, equal_width, information_matrix, per_code_entropy, top_two
 from partita.metrics._inputs import check_protocol, codes_and_labels, column_scaled, in_own_units

@@ -1,11 +1,5 @@
 """What a person sees of a study: figures, tables, one self-contained page."""
 
-from partita.reports.contact import contact_sheet, write_contact_sheet
-from partita.reports.curves import learning_curve, seed_strip
-from partita.reports.groups import aligned_line, aligned_plane, alignment_matrix
-from partita.reports.page import write_page
-from partita.reports.study import Record, Setting, settings_of
-
 __all__ = [
     "Record",
     "Setting",
@@ -19,3 +13,9 @@ __all__ = [
     "write_contact_sheet",
     "write_page",
 ]
+
+from partita.reports.contact import contact_sheet, write_contact_sheet
+from partita.reports.curves import learning_curve, seed_strip
+from partita.reports.groups import aligned_line, aligned_plane, alignment_matrix
+from partita.reports.page import write_page
+from partita.reports.study import Record, Setting, settings_of

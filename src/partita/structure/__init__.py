@@ -1,28 +1,5 @@
 """What the latent space turned into: alignment, grouping, entanglement, rank, disintegration, discovery."""
 
-from partita.structure.alignment import Alignment, align
-from partita.structure.decomposition import (
-    Decomposition,
-    Term,
-    bottom_up_tree,
-    discrete_entropy,
-    gaussian_entropy,
-    line,
-    posterior_entropy,
-    top_down_tree,
-)
-from partita.structure.discovery import Discovery, discover_groups
-from partita.structure.disintegrated import Disintegration, disintegration
-from partita.structure.entanglement import Entanglement, min_total_correlation
-from partita.structure.free_groups import free_groups
-from partita.structure.grouping import best_grouping
-from partita.structure.merging import Merge
-from partita.structure.omniscience import LatentReport, latent_report, omniscient
-from partita.structure.rank import Dummy, dummies, effective_rank
-from partita.structure.sized_groups import SizedGroups, groups_of_sizes
-from partita.structure.trajectory import Trajectory, best_elbo_trajectory, grouping_coefficient, grouping_factors
-from partita.structure.unmixed import Unmixed, unmixed
-
 __all__ = [
     "Alignment",
     "Decomposition",
@@ -58,3 +35,26 @@ __all__ = [
     "top_down_tree",
     "unmixed",
 ]
+
+from partita.structure.alignment import Alignment, align
+from partita.structure.decomposition import (
+    Decomposition,
+    Term,
+    bottom_up_tree,
+    discrete_entropy,
+    gaussian_entropy,
+    line,
+    posterior_entropy,
+    top_down_tree,
+)
+from partita.structure.discovery import Discovery, discover_groups
+from partita.structure.disintegrated import Disintegration, disintegration
+from partita.structure.entanglement import Entanglement, min_total_correlation
+from partita.structure.free_groups import free_groups
+from partita.structure.grouping import best_grouping
+from partita.structure.merging import Merge
+from partita.structure.omniscience import LatentReport, latent_report, omniscient
+from partita.structure.rank import Dummy, dummies, effective_rank
+from partita.structure.sized_groups import SizedGroups, groups_of_sizes
+from partita.structure.trajectory import Trajectory, best_elbo_trajectory, grouping_coefficient, grouping_factors
+from partita.structure.unmixed import Unmixed, unmixed

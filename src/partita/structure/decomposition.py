@@ -12,7 +12,7 @@ import torch
 
 from partita.kernels import log_mixture
 from partita.measures._arrays import as_matrix
-from partita.measures.mixture import one_draw
+from partita.measures._mixture import one_draw
 
 Block = tuple[int, ...]
 Entropy = Callable[[Block], float]

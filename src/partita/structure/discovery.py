@@ -9,7 +9,7 @@ import numpy as np
 
 from partita.distributions import Groups
 from partita.measures._arrays import as_matrix, unit_scale
-from partita.measures.mixture import one_draw
+from partita.measures._mixture import one_draw
 from partita.structure._unmixing import least_dependent_rotation, spacing_entropy, whitening
 from partita.structure.merging import (
     Information,

@@ -7,8 +7,8 @@ import numpy as np
 import torch
 
 from partita.measures._arrays import as_matrix
+from partita.measures._mixture import mixture_entropies, one_draw
 from partita.measures.gaussian import kl_of_latents
-from partita.measures.mixture import mixture_entropies, one_draw
 
 
 @dataclass(frozen=True)

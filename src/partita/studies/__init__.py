@@ -1,5 +1,7 @@
 """Many runs: what they are, where they are kept, how they are trained and measured."""
 
+__all__ = ["COLUMNS", "Column", "Run", "Scores", "Store", "evaluate_run", "plan", "reload", "train"]
+
 from partita.studies.evaluate import evaluate_run
 from partita.studies.execute import train
 from partita.studies.plan import plan
@@ -7,5 +9,3 @@ from partita.studies.run import Run
 from partita.studies.scores import COLUMNS, Column, Scores
 from partita.studies.source import reload
 from partita.studies.store import Store
-
-__all__ = ["COLUMNS", "Column", "Run", "Scores", "Store", "evaluate_run", "plan", "reload", "train"]

@@ -12,11 +12,11 @@ from partita.data import Dataset
 from partita.data._some_rows import some_rows
 from partita.distributions import DiagonalNormal, Groups, as_groups
 from partita.distributions.normal import NARROWEST, WIDEST
+from partita.measures._mixture import one_draw
 from partita.measures._regrouping import KERNEL_WIDTH, regroup
 from partita.measures.aggregate import decompose
 from partita.measures.correlation import correlation, gaussian_tc, null_correlation
 from partita.measures.gaussian import DEAD_VARIANCE
-from partita.measures.mixture import one_draw
 from partita.metrics.registry import in_classes
 from partita.studies._population import Population
 from partita.studies._scoring import agreement, scored, scored_as
