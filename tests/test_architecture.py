@@ -79,7 +79,18 @@ def _imports(path: Path) -> set[str]:
     return found
 
 
-PUBLIC_ROOMS = ["data", "distributions", "estimator", "measures", "metrics", "networks", "recipes", "reports", "structure", "studies"]
+PUBLIC_ROOMS = [
+    "data",
+    "distributions",
+    "estimator",
+    "measures",
+    "metrics",
+    "networks",
+    "recipes",
+    "reports",
+    "structure",
+    "studies",
+]
 # Modules with plain names whose content is named by a registry, or by an option of `recipes.build`.
 NAMED_ELSEWHERE = {"auto_groups", "restarts", "unmixed"}
 
