@@ -49,11 +49,11 @@ def write_page(store: Store, dataset: Dataset, out: Path, damaged: Sequence[str]
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
     >>> import torch
-    >>> from partita.data import load
+    >>> from partita.data import from_array
     >>> from partita.studies import plan, train
-    >>> data, folder = load("groups", size=80), TemporaryDirectory()
+    >>> data, folder = from_array(torch.eye(8).numpy()), TemporaryDirectory()
     >>> store = Store(Path(folder.name))
-    >>> diverged = train(plan("pca", data), data, store, device=torch.device("cpu"))
+    >>> diverged = train(plan("pca", data, latents=1), data, store, device=torch.device("cpu"))
     >>> write_page(store, data, store.folder / "page.html").name
     'page.html'
     >>> folder.cleanup()
