@@ -269,6 +269,24 @@ def load(path, *, method=None, network=None, likelihood=None) -> Disentangler:
 
     A method, network or likelihood of one's own is found by its name where its module is loaded; it is never imported
     because a file says so. What cannot be found, such as a lambda, is given here again.
+
+    Parameters
+    ----------
+    path : the file.
+    method, network, likelihood : those that cannot be found.
+
+    Returns
+    -------
+    Disentangler
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> model = Disentangler("pca", latents=2).fit(np.eye(6))
+    >>> with TemporaryDirectory() as folder:
+    ...     model.save(Path(folder) / "model.safetensors")
+    ...     load(Path(folder) / "model.safetensors")
+    Disentangler(latents=2, method='pca')
     """
     settings, fitted = read_fitted(Path(path), {"method": method, "network": network, "likelihood": likelihood})
     estimator = Disentangler(**settings)

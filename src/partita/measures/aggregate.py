@@ -21,6 +21,28 @@ def aggregate(q: Posterior, z: Tensor, blocks: Sequence[Sequence[int]], *, by: s
     q(z_S); the logarithm is biased downward (Jensen). Blocks that hold the same latents share one column, bit for bit.
     Posteriors narrower than `NARROWEST` count as that wide: a network may stray there for a step, and nothing in a step
     may look at a value. Pure and traceable: runs under `vmap`, `grad` and `torch.compile(fullgraph=True)`.
+
+    Parameters
+    ----------
+    q : the posteriors of the batch.
+    z : (M, K), row i drawn from posterior i.
+    blocks : tuples of latents.
+    by : one of `WEIGHTS`.
+    size : N, the data points that the batch was drawn from.
+
+    Returns
+    -------
+    Tensor
+        (M, len(blocks)).
+
+    Examples
+    --------
+    All posteriors are the prior, so q(z) = N(z; 0, 1), of density 0.3989 at 0.
+
+    >>> q = DiagonalNormal(torch.zeros(4, 2), torch.zeros(4, 2))
+    >>> log_q = aggregate(q, torch.zeros(4, 2), [(0,), (0, 1)], by="importance", size=100)
+    >>> [round(value, 4) for value in log_q[0].exp().tolist()]
+    [0.3989, 0.1592]
     """
     asked = [tuple(sorted(block)) for block in blocks]
     distinct = list(dict.fromkeys(asked))
@@ -67,6 +89,29 @@ def decompose(
     Per group: `within` (the terms of `within_tc`), `group_mi` (log q(z_g|n) - log q(z_g)), `group_kl`
     (log q(z_g) - log p(z_g)). With one weight matrix `tc = pc + within_tc`, and `mi + tc + dim_kl` is the sampled KL,
     whatever the estimator; each part alone carries the estimator's bias.
+
+    Parameters
+    ----------
+    q : the posteriors of the batch.
+    z : (M, K), row i drawn from posterior i.
+    groups : sizes or tuples of indices; None takes every latent by itself.
+    by : one of `WEIGHTS`.
+    size : N, the data points that the batch was drawn from.
+    prior_log_prob_each : log p(z_k) of every latent, (M, K) of (M, K).
+
+    Returns
+    -------
+    dict of Tensor
+        Nats: scalars, and of each group (groups,).
+
+    Examples
+    --------
+    Two latents that say the same: all they share lies inside their group.
+
+    >>> mean = torch.linspace(-2, 2, 50).unsqueeze(1).expand(50, 2)
+    >>> parts = decompose(DiagonalNormal(mean, torch.full((50, 2), -3.0)), mean, (2,), by="importance", size=50)
+    >>> {name: round(abs(parts[name].item()), 1) for name in ("mi", "tc", "pc", "within_tc", "dim_kl")}
+    {'mi': 2.4, 'tc': 1.7, 'pc': 0.0, 'within_tc': 1.7, 'dim_kl': 0.3}
     """
     q, latents = q.resolved, z.shape[-1]
     parts = as_groups(groups, latents)

@@ -20,14 +20,10 @@ from partita.measures.weights import WEIGHTS, check_weights, log_weights
 
 __all__ = ["Correlation", "NullCorrelation", "UninformativeEstimate", "correlation", "gaussian_tc", "null_correlation"]
 
-# Elements of the largest temporary of a minibatch estimate (anchors x batch x latents).
-AT_ONCE = 2**22
-# Elements of z, in all permutations together, up to which they are one sum: small ones take longer to start than to do.
-PERMUTED_AT_ONCE = 2**17
+AT_ONCE = 2**22  # elements of the largest temporary of a minibatch estimate (anchors x batch x latents)
+PERMUTED_AT_ONCE = 2**17  # elements of z, in permutations that are one sum: small sums take longer to start than to do
 QUANTITIES = ("mi", "tc", "pc", "within_tc", "dim_kl", "kl")
-
 Orders = Sequence[np.ndarray]  # of rows, one for each group
-
 _told: set[str] = set()
 
 
@@ -37,13 +33,9 @@ class UninformativeEstimate(UserWarning):
 
 @dataclass(frozen=True)
 class Correlation:
-    """The parts of E KL(q(z|n) || p(z)) in nats, p standard normal, each a mean over the rows.
-
-    `mi` = I(z; n), `tc` and `pc` the correlation between latents and between groups, `within_tc` that inside groups,
-    `dim_kl` the sum over latents of KL(q(z_k) || p(z_k)), `kl` the whole, sampled at the same z: `tc = pc + within_tc`
-    and `mi + tc + dim_kl = kl` to rounding. `within` holds the total correlation inside each group, `log_qz` log q(z_i)
-    for each row. `by` says which estimator, `size` is N, the number of data points stood for, `batch` the rows used.
-    """
+    """The parts of E KL(q(z|n) || p(z)) in nats, p standard normal, each a mean over the rows: `mi` = I(z; n), `tc` and
+    `pc` the correlation between latents and between groups, `within_tc` that inside groups (each: `within`), `dim_kl`
+    = sum_k KL(q(z_k) || p(z_k)), `kl` their sum mi + tc + dim_kl; tc = pc + within_tc. `log_qz` is log q(z_i)."""
 
     mi: float
     tc: float
@@ -61,11 +53,7 @@ class Correlation:
 
 @dataclass(frozen=True)
 class NullCorrelation:
-    """What an estimate reads when the groups are independent and every marginal is kept.
-
-    `values[name]` holds one number a permutation for each of mi, tc, pc, within_tc, dim_kl, kl; `mean[name]` and
-    `sd[name]` summarise them, and `.pc`, `.tc` and so on are those means. Compare with `pc - null.pc`.
-    """
+    """What estimates read of independent groups: `values[name]`, one a permutation, their `mean` (`.pc`) and `sd`."""
 
     mi: float
     tc: float
@@ -87,12 +75,24 @@ def correlation(
 ) -> Correlation:
     """How dependent the latents of an aggregated posterior are, and how the KL splits (Chen et al. 2018, eq. 2).
 
-    `z`, `mean`, `log_variance` are (n, K), row i of z drawn from posterior i; `groups` None takes every latent by
-    itself, so that pc = tc. `by="exact"` takes the n posteriors for the whole data set and sums over all of them,
-    streaming: float64 up to 2e11 pairs times latents on a CPU (2e10 on a GPU), beyond that float32 with an error below
-    1e-5 nats, checked on 64 rows. The other names are minibatch estimators (`measures.weights`), in float64, for n rows
-    out of `size`; None means that the rows are all there are. Their log q is biased downward, TC and PC mostly upward:
-    where the batch cannot resolve the joint density, `UninformativeEstimate` is warned, once.
+    Parameters
+    ----------
+    z, mean, log_variance : (n, K), row i of z drawn from posterior i.
+    groups : sizes or tuples of indices; None takes every latent by itself, so that pc = tc.
+    by : "exact" sums over the n posteriors, taken for the whole data set; in float64 up to 2e11 pairs times latents on
+        a CPU (2e10 on a GPU), then float32 to 1e-5 nats. Others are minibatch estimators (`measures.weights`), TC and
+        PC mostly biased upward: `UninformativeEstimate` is warned, once, where a batch cannot resolve log q(z).
+    size : N, the data points that the rows of a minibatch were drawn from; None means that the rows are all there are.
+
+    Returns
+    -------
+    Correlation
+
+    Examples
+    --------
+    >>> z = np.repeat(np.linspace(-2, 2, 100)[:, None], 2, axis=1)
+    >>> round(correlation(z, z, np.full((100, 2), -3.0)).tc, 1)
+    1.7
     """
     z, mean, log_variance = _posteriors(z, mean, log_variance)
     parts = as_groups(groups, z.shape[1])
@@ -113,8 +113,21 @@ def null_correlation(
 ) -> NullCorrelation:
     """The same estimate after permuting the rows of (z, mean, log_variance) together, independently for each group.
 
-    Every group keeps its own density and the groups become independent: what is left of PC is the estimator's floor at
-    this width and size. With `groups=None` single latents are permuted, and the floor is that of TC.
+    Parameters
+    ----------
+    z, mean, log_variance, groups, by, size : as for `correlation`; with `groups=None` single latents are permuted.
+    draws, seed : how many permutations, and which.
+
+    Returns
+    -------
+    NullCorrelation
+        Groups keep their densities and become independent: its PC is the estimator's floor at this width and size.
+
+    Examples
+    --------
+    >>> z = np.repeat(np.linspace(-2, 2, 100)[:, None], 2, axis=1)
+    >>> round(null_correlation(z, z, np.full((100, 2), -3.0)).tc, 1)
+    0.3
     """
     z, mean, log_variance = _posteriors(z, mean, log_variance)
     parts = as_groups(groups, z.shape[1])
@@ -267,8 +280,7 @@ def _posteriors(z: Any, mean: Any, log_variance: Any) -> tuple[Tensor, Tensor, T
 
 
 def _check_widths(log_variance: Tensor) -> None:
-    """ValueError where a posterior is so narrow or so wide that float32, by which models are trained, would not agree
-    with float64. TC, PC and MI do not depend on a latent's unit, so another unit is always to be had."""
+    """ValueError where float32, by which models are trained, would not agree with float64; another unit helps."""
     outside = (log_variance < NARROWEST) | (log_variance > WIDEST)
     if bool(outside.any()):
         row, column = (int(i) for i in outside.nonzero()[0])

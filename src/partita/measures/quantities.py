@@ -66,6 +66,14 @@ def quantity(name: str) -> Quantity:
 
     Rows that are made from others have none of their own: "held_out_kl", "discriminator_loss", "prior_kl_2".
 
+    Parameters
+    ----------
+    name : as it is logged.
+
+    Returns
+    -------
+    Quantity
+
     Examples
     --------
     >>> quantity("held_out_recon").label

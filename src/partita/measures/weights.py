@@ -95,6 +95,25 @@ def log_weights(
     """log w_ij of estimator `by` for a batch of M = `batch` out of N = `size` data points, (M, M).
 
     `rows` (first, last + 1) gives those anchors only.
+
+    Parameters
+    ----------
+    by : one of `WEIGHTS`.
+    batch : M.
+    size : N, at least M.
+    device, dtype : of the result; None for torch's own.
+    rows : first anchor and the one after the last; None for all.
+
+    Returns
+    -------
+    Tensor
+        (M, M), or as many rows as were asked for.
+
+    Examples
+    --------
+    >>> weights = log_weights("importance", batch=3, size=10).exp()
+    >>> [round(weight, 2) for weight in weights[0].tolist()]
+    [0.1, 0.45, 0.45]
     """
     check_weights(by, batch, size)
     first, end = rows or (0, batch)

@@ -115,6 +115,23 @@ def build(
     judged by the bound on these. `validation` holds rows out, 0.1 of them or "blocks:0.1" in contiguous stretches: then
     the weights with the lowest loss on those are kept, restarts are judged by it, and a model stops after `patience`
     log points without a better one (0: never).
+
+    Parameters
+    ----------
+    method : a name of RECIPES, a function that returns a recipe, or the recipe.
+    disintegration, restarts, start, judge, validation, patience : see above.
+    **options : keywords of the method and its networks, such as `latents`, `groups`, `beta`, `shape`.
+
+    Returns
+    -------
+    Program
+        What is trained; its `recipe` is that of the model that is kept.
+
+    Examples
+    --------
+    >>> program = build("pdisvae", latents=4, groups=(2, 2), shape=(8,), network="linear", validation=0.1)
+    >>> program.recipe.groups, program.patience
+    (((0, 1), (2, 3)), 20)
     """
     whole(least=1, restarts=restarts)
     whole(least=0, patience=patience)

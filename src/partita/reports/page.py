@@ -31,6 +31,32 @@ def write_page(store: Store, dataset: Dataset, out: Path, damaged: Sequence[str]
 
     Every run is in the tables, whether it finished, diverged or is under way. Pictures are made of one run a setting,
     the median by alignment (lowest final loss where there is no truth), of at most SETTINGS_PICTURED settings.
+
+    Parameters
+    ----------
+    store : that of the study.
+    dataset : that its runs were trained on.
+    out : the HTML file.
+    damaged : what is wrong with files of the study, a line each, to be said on the page.
+
+    Returns
+    -------
+    Path
+        `out`.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import torch
+    >>> from partita.data import from_array
+    >>> from partita.studies import plan, train
+    >>> data, folder = from_array(torch.eye(8).numpy()), TemporaryDirectory()
+    >>> store = Store(Path(folder.name))
+    >>> diverged = train(plan("pca", data, latents=1), data, store, device=torch.device("cpu"))
+    >>> write_page(store, data, store.folder / "page.html").name
+    'page.html'
+    >>> folder.cleanup()
     """
     settings = settings_of(store)
     environment = Environment(

@@ -82,6 +82,30 @@ def discover_groups(
 
     Fails where four or more coordinates are dependent only all together, where a group is close to Gaussian, and after
     a nonlinear mixing, which no rotation undoes.
+
+    Parameters
+    ----------
+    codes_or_estimator : (n, K), or a fitted estimator.
+    max_rank : size of the largest group allowed; None for any.
+    seed : of the rows, rotations and permutations.
+    X : the observations an estimator encodes.
+    unmix : whether to rotate the codes first; None to see whether it helps.
+    level : of the tests, all candidates together.
+    minimum : nats that two groups must share more than the null to be merged.
+
+    Returns
+    -------
+    Discovery
+        The groups, and what was found on the way to them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> angle = rng.uniform(0, 2 * np.pi, 200)
+    >>> codes = np.stack([np.cos(angle), rng.uniform(size=200), np.sin(angle)], 1)
+    >>> discover_groups(codes, unmix=False).groups
+    ((0, 2), (1,))
     """
     codes = _codes(codes_or_estimator, X)
     if len(codes) < 60:

@@ -35,6 +35,30 @@ def min_total_correlation(codes: Any, *, neighbours: int = 5, seed: int = 0, nul
     of directions, 2 degrees apart, otherwise over rotations by restarts), and measures the total correlation there
     by nearest neighbours (Kraskov et al. 2004, `neighbours`). Coordinates without variance, or repeated ones, are
     dropped; at most 5,000 rows, drawn by `seed`, are used. Rotations alone give an upper bound for H > 2.
+
+    Parameters
+    ----------
+    codes : (n, H), the latents of one group, one row an observation.
+    neighbours : of the estimate of total correlation.
+    seed : of the rows, the restarts and the permutations.
+    null_draws : permutations that `null` is the mean of.
+
+    Returns
+    -------
+    Entanglement
+        The least total correlation in nats, the map that has it, and the noise level of the estimate.
+
+    Examples
+    --------
+    Two independent numbers, mixed, come apart again; a point on a circle does not.
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> mixed = min_total_correlation(rng.uniform(size=(300, 2)) @ [[1, 1], [1, -2]])
+    >>> angle = rng.uniform(0, 2 * np.pi, 300)
+    >>> circle = min_total_correlation(np.stack([np.cos(angle), np.sin(angle)], 1))
+    >>> mixed.value < 0.1, circle.value > 1
+    (True, True)
     """
     codes = as_matrix(codes, "codes")
     if len(codes) <= neighbours:

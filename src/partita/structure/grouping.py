@@ -26,6 +26,29 @@ def best_grouping(
     all K!/(G!(H!)^G) groupings is found exactly by branch and bound (a true group cannot be predicted better than by
     its best free subset). Where the search is cut short (`exact` False) the best one found comes with `bound`, the
     most any grouping could reach. Groups are listed in the order of the true groups they match, the others after them.
+
+    Parameters
+    ----------
+    codes : (n, K), the learned latents, one row an observation.
+    truth : (n, L), the true ones.
+    sizes : of the groups of latents; they add up to K.
+    truth_groups : sizes or tuples of indices of the true latents; None takes every one by itself.
+
+    Returns
+    -------
+    groups : tuple of tuples of latents.
+    alignment : Alignment
+        As `align` gives it for these groups, with `bound` and `exact`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> truth = np.random.default_rng(0).standard_normal((100, 4))
+    >>> groups, alignment = best_grouping(truth[:, [0, 2, 1, 3]], truth, sizes=(2, 2), truth_groups=(2, 2))
+    >>> groups
+    ((0, 2), (1, 3))
+    >>> round(alignment.r2, 3), alignment.exact
+    (1.0, True)
     """
     codes, truth = as_pair(codes, truth, ("codes", "truth"))
     sizes = _checked_sizes(sizes, codes.shape[1])

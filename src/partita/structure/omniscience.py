@@ -26,6 +26,26 @@ def latent_report(mean: Any, log_variance: Any, *, seed: int = 0) -> LatentRepor
 
     It is a differential entropy: below 0 for any narrow marginal, 1.419 for the standard normal. The variance, the
     information with the data index and the KL beside it tell "narrow" from "carries everything".
+
+    Parameters
+    ----------
+    mean, log_variance : (n, K), of the posteriors, one row an observation.
+    seed : of the draws.
+
+    Returns
+    -------
+    LatentReport
+        Four arrays (K,).
+
+    Examples
+    --------
+    The first latent tells observations apart, the second is the prior.
+
+    >>> import numpy as np
+    >>> mean = np.stack([np.linspace(-2, 2, 200), np.zeros(200)], 1)
+    >>> report = latent_report(mean, np.tile([-6.0, 0.0], (200, 1)))
+    >>> report.information.round(1).tolist(), report.kl.round(1).tolist()
+    ([3.0, 0.0], [3.2, 0.0])
     """
     mean, log_variance = as_matrix(mean, "mean"), as_matrix(log_variance, "log_variance")
     if mean.shape != log_variance.shape:
@@ -44,6 +64,25 @@ def omniscient(
 
     `mean` and `log_variance` are (n, K) for one model, where a latent counts if its entropy is below `epsilon`, or
     (models, n, K), or lists, for several. Read `latent_report` beside it: low entropy alone is a statement about scale.
+
+    Parameters
+    ----------
+    mean, log_variance : (n, K) of one model's posteriors, or (models, n, K), or lists.
+    epsilon : entropy in nats below which a latent counts.
+    delta : share of the models in which it need not.
+    seed : of the draws.
+
+    Returns
+    -------
+    array of int
+        Indices of latents.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> mean = np.random.default_rng(0).standard_normal((200, 2)) * [0.01, 1.0]
+    >>> omniscient(mean, np.tile([-9.0, -2.0], (200, 1)))
+    array([0])
     """
     several = np.ndim(mean) == 3 if not isinstance(mean, list | tuple) else np.ndim(mean[0]) == 2
     pairs = list(zip(mean, log_variance)) if several else [(mean, log_variance)]

@@ -36,6 +36,27 @@ def effective_rank(codes: Any, groups: Sequence | None, **options: Any) -> tuple
 
     Give the posteriors' `log_variance` beside their means as `codes` where there are posteriors: without them a latent
     that is Gaussian and informative cannot be told from one that is Gaussian and empty, and counts as a dummy.
+
+    Parameters
+    ----------
+    codes : (n, K), the latents, or the posteriors' means, one row an observation.
+    groups : sizes or tuples of indices; None takes every latent by itself.
+    **options : as for `dummies`.
+
+    Returns
+    -------
+    tuple of int
+        One rank a group.
+
+    Examples
+    --------
+    The second group has one dimension that is only noise.
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(1)
+    >>> codes = np.concatenate([rng.uniform(size=(300, 3)), 0.3 * rng.standard_normal((300, 1))], 1)
+    >>> effective_rank(codes, groups=(2, 2))
+    (2, 1)
     """
     codes = as_matrix(codes, "codes")
     blocks = as_groups(groups, codes.shape[1])
@@ -63,6 +84,31 @@ def dummies(
     of the largest variance of all codes are dummies outright. A true dummy is missed in a share `level` of cases.
     Directions are found one at a time, most Gaussian first, and projected out; several of one group are turned to the
     principal directions of their subspace before their KL is taken.
+
+    Parameters
+    ----------
+    codes : (n, K), the latents, or the posteriors' means, one row an observation.
+    groups : sizes or tuples of indices; None takes every latent by itself.
+    log_variance : (n, K), of the posteriors, where there are any.
+    level : of the normality test.
+    dependence : nats that a dummy shares with the rest of its group at most.
+    kl : nats of KL to the prior that a dummy has at most.
+    min_variance : share of the largest variance below which a direction is a dummy outright.
+    seed : of the rows and of the estimate of dependence.
+
+    Returns
+    -------
+    tuple of Dummy
+        Group after group.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(1)
+    >>> codes = np.concatenate([rng.uniform(size=(300, 3)), 0.3 * rng.standard_normal((300, 1))], 1)
+    >>> [found] = dummies(codes, groups=(2, 2))
+    >>> found.group, int(np.abs(found.direction).argmax())
+    (1, 1)
     """
     codes = as_matrix(codes, "codes")
     if len(codes) < 20:

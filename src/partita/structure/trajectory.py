@@ -7,14 +7,45 @@ import numpy as np
 
 
 def grouping_factors(latents: int) -> tuple[int, ...]:
-    """Group sizes H the paper considers for K latents: the divisors of K other than K itself."""
+    """Group sizes H the paper considers for K latents: the divisors of K other than K itself.
+
+    Parameters
+    ----------
+    latents : K, at least 2.
+
+    Returns
+    -------
+    tuple of int
+        From 1 upwards.
+
+    Examples
+    --------
+    >>> grouping_factors(12)
+    (1, 2, 3, 4, 6)
+    """
     if latents < 2:
         raise ValueError(f"grouping factors need at least 2 latents, got {latents}")
     return tuple(h for h in range(1, latents) if latents % h == 0)
 
 
 def grouping_coefficient(latents: int, size: int) -> float:
-    """H over the largest grouping factor of K: 1/m for single latents (beta-TCVAE), 1 for the fewest groups."""
+    """H over the largest grouping factor of K: 1/m for single latents (beta-TCVAE), 1 for the fewest groups.
+
+    Parameters
+    ----------
+    latents : K, at least 2.
+    size : H, one of `grouping_factors(latents)`.
+
+    Returns
+    -------
+    float
+        In (0, 1].
+
+    Examples
+    --------
+    >>> grouping_coefficient(12, 3)
+    0.5
+    """
     factors = grouping_factors(latents)
     if size not in factors:
         raise ValueError(f"group size {size} is not a grouping factor of {latents}: choose from {factors}")
@@ -55,6 +86,29 @@ def best_elbo_trajectory(
     For each capacity and number of latents the group size with the best mean ELBO over seeds; its grouping coefficient
     averaged over the numbers of latents; a parabola over the capacity index. The seeds are resampled with replacement,
     jointly for all models. At least three capacities are needed.
+
+    Parameters
+    ----------
+    capacity, latents, size, seed, elbo : one entry a model: its capacity, number of latents K, group size H, seed, and
+        the ELBO it reached.
+    resamples : of the seeds.
+    level : share of the resamples' vertices that the interval holds.
+    draw_seed : of the resamples.
+
+    Returns
+    -------
+    Trajectory
+        The coefficients, the parabola through them, and how sure its turning point is.
+
+    Examples
+    --------
+    Groups of two are best at either end, single latents in between.
+
+    >>> capacity, size = [1, 1, 2, 2, 3, 3], [1, 2, 1, 2, 1, 2]
+    >>> elbo = [-10, -9, -8, -9, -10, -9]
+    >>> found = best_elbo_trajectory(capacity, [4] * 6, size, [0] * 6, elbo, resamples=10)
+    >>> found.coefficients.tolist(), round(found.vertex, 2), found.v_shaped
+    ([1.0, 0.5, 1.0], 1.0, True)
     """
     table = _table(capacity, latents, size, seed, elbo)
     levels = np.unique(table[:, 0])

@@ -45,6 +45,34 @@ def evaluate_run(
     Where the encoder takes labels, it is given those that the model's own predictor finds in x, and `with_u` has the
     scores of codes made from the true labels, as in the IDVAE paper. `elbo` is a bound on log p(x) whatever the method
     (`Model.bound`); the bound on log p(x|u) is `conditional_elbo`, in `with_u`.
+
+    Parameters
+    ----------
+    store : that of the study.
+    run : a finished one.
+    dataset : that it was trained on.
+    metrics : a name, several, or "all".
+    device : to compute on; None for the best there is.
+
+    Returns
+    -------
+    Scores
+        A dict, one entry a number or table, as in `scores.json`.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from partita.data import load
+    >>> from partita.studies import plan, train
+    >>> data, folder, cpu = load("groups", size=80), TemporaryDirectory(), torch.device("cpu")
+    >>> store = Store(Path(folder.name))
+    >>> runs = plan("pca", data)
+    >>> diverged = train(runs, data, store, device=cpu)
+    >>> scores = evaluate_run(store, runs[0], data, metrics="gaussian_tc", device=cpu)
+    >>> scores["n"], 0 <= scores["alignment"]["r2"] <= 1
+    (80, True)
+    >>> folder.cleanup()
     """
     model = store.model(run, dataset.x_scale, device)
     rows = some_rows(dataset.size, ROWS_SCORED)

@@ -48,6 +48,38 @@ def train(
     `log_metrics` are scores to log on the way (`studies._watching`); they are no part of what a run is.
     Of several `ranks` each trains its share of the runs, or of every batch its share of the rows (`studies._shares`);
     the first one alone answers for all. Raises Interrupted, with everything saved, when the process is asked to stop.
+
+    Parameters
+    ----------
+    runs : as `plan` makes them.
+    dataset : that they were planned for.
+    store : the folder they are kept in.
+    device : to train on.
+    resume : False forgets what was trained before.
+    watch : told of progress.
+    callbacks, log_metrics : see above.
+    checkpoint_seconds : between checkpoints.
+    ranks, split : processes that train together, and whether they split runs or rows.
+
+    Returns
+    -------
+    list of Run
+        Those that diverged.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from partita.data import load
+    >>> from partita.studies import plan
+    >>> data, folder = load("groups", size=80), TemporaryDirectory()
+    >>> store = Store(Path(folder.name))
+    >>> runs = plan("pca", data)
+    >>> train(runs, data, store, device=torch.device("cpu"))
+    []
+    >>> store.result(runs[0])["status"]
+    'finished'
+    >>> folder.cleanup()
     """
     runs = as_filed(runs, store)
     together = ranks if splits_rows(split, len(runs), ranks.size) else ALONE

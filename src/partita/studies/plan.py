@@ -50,6 +50,31 @@ def plan(
     `groups` goes to the methods that have groups; "auto" is refused by those that cannot find them. A method is a name,
     a function that returns a `Recipe`, or the recipe, which brings its own latents, networks and likelihood; `network`
     and `likelihood` may be one's own too. Runs keep them by name (`module:function`) and a digest of the source.
+
+    Parameters
+    ----------
+    methods : one, or several.
+    dataset : that all of them are trained on.
+    options : values that keywords of the methods take; all combinations.
+    latents : how many; None for the paper's, or the method's own.
+    groups : sizes or tuples of indices, or "auto".
+    network, likelihood : names, "auto" for what suits the data, or one's own.
+    precision : "float32", or another that networks compute in.
+    hidden : widths of the hidden layers.
+    seeds : one run each.
+    steps, batch_size, learning_rate : of the training.
+
+    Returns
+    -------
+    list of Run
+        Nothing is written or trained yet.
+
+    Examples
+    --------
+    >>> from partita.data import load
+    >>> runs = plan("beta_vae", load("groups", size=80), options={"beta": [1, 4]}, seeds=[0, 1], steps=10)
+    >>> [(run.method, run.options["beta"], run.seed) for run in runs]
+    [('beta_vae', 1, 0), ('beta_vae', 1, 1), ('beta_vae', 4, 0), ('beta_vae', 4, 1)]
     """
     if latents is not None and latents < 1:
         raise ValueError(f"latents must be at least 1, got {latents}")
