@@ -103,7 +103,38 @@ def one_player(
     **architecture,
 ) -> Recipe:
     """An encoder and a decoder with one objective, and a factorised prior (`parse_prior`). A posterior whose latents
-    are correlated given x is watched for how much: KL minus `conditional_tc` is the KL its marginals would have."""
+    are correlated given x is watched for how much: KL minus `conditional_tc` is the KL its marginals would have.
+
+    Parameters
+    ----------
+    measures : tuple of functions
+        Each gives quantities of a trace, by name.
+    weights : mapping of str to float or Ramp
+        Weights of the quantities in the objective; a quantity without one is only logged.
+    groups : tuple of tuples of int
+        The partition of the latents.
+    knobs : mapping of str to float or Ramp, optional
+        Numbers that the measures need and that are not weights.
+    learning_rate : float
+        Of Adam, above 0.
+    prior : str
+        The distribution of each latent, by name: "normal", say.
+    **architecture
+        Keywords of `Architecture`: `shape`, `latents` and so on.
+
+    Returns
+    -------
+    Recipe
+        One that needs no labels.
+
+    Examples
+    --------
+    >>> from partita.measures.elbo import kl, reconstruction
+    >>> weights = {"reconstruction": 1.0, "kl": 4.0}
+    >>> recipe = one_player((reconstruction, kl), weights, groups=((0,), (1,)), shape=(5,), latents=2)
+    >>> list(recipe.networks), dict(recipe.noise)
+    (['encoder', 'decoder'], {'z': 2})
+    """
     positive(learning_rate=learning_rate)
     house = Architecture(**architecture)
     if house.posterior != "diagonal":
@@ -120,7 +151,28 @@ def one_player(
 
 def with_disintegration(recipe: Recipe, weight: Value) -> Recipe:
     """The recipe whose first player also minimises `weight` times `measures.labels.disintegration`, from the rows that
-    have labels: a factor is to live in one latent. Any method takes it that learns from codes of data."""
+    have labels: a factor is to live in one latent. Any method takes it that learns from codes of data.
+
+    Parameters
+    ----------
+    recipe : Recipe
+        It is left as it is.
+    weight : float or Ramp
+        At least 0; with 0 the recipe itself comes back.
+
+    Returns
+    -------
+    Recipe
+        One that needs labels of "some" rows, or of "all" where `recipe` did.
+
+    Examples
+    --------
+    >>> from partita.measures.elbo import kl
+    >>> recipe = one_player((kl,), {"kl": 1.0}, groups=((0,), (1,)), shape=(5,), latents=2)
+    >>> penalised = with_disintegration(recipe, 10.0)
+    >>> dict(penalised.players[0].weights), penalised.labels
+    ({'kl': 1.0, 'disintegration': 10.0}, 'some')
+    """
     nonnegative(disintegration=weight)
     if isinstance(weight, Real) and weight == 0:
         return recipe
@@ -135,13 +187,50 @@ def with_disintegration(recipe: Recipe, weight: Value) -> Recipe:
 
 
 def nonnegative(**values) -> None:
-    """Refuses weights that are negative or not finite."""
+    """Refuses weights that are negative or not finite.
+
+    Parameters
+    ----------
+    **values
+        Numbers by name. Ramps and symbols pass unchecked.
+
+    Returns
+    -------
+    None
+        ValueError, with the name of the first that is refused.
+
+    Examples
+    --------
+    >>> nonnegative(beta=0.0)
+    >>> nonnegative(beta=-1.0)
+    Traceback (most recent call last):
+    ValueError: beta must be a finite number of at least 0, got -1.0
+    """
     for name, value in values.items():
         if _no_number(value) or (isinstance(value, Real) and not (math.isfinite(value) and float(value) >= 0)):
             raise ValueError(f"{name} must be a finite number of at least 0, got {value}")
 
 
 def positive(**values) -> None:
+    """Refuses numbers that are 0, negative or not finite.
+
+    Parameters
+    ----------
+    **values
+        Numbers by name. Ramps and symbols pass unchecked.
+
+    Returns
+    -------
+    None
+        ValueError, with the name of the first that is refused.
+
+    Examples
+    --------
+    >>> positive(learning_rate=0.001)
+    >>> positive(learning_rate=0)
+    Traceback (most recent call last):
+    ValueError: learning_rate must be a finite number above 0, got 0
+    """
     for name, value in values.items():
         if _no_number(value) or (isinstance(value, Real) and not (math.isfinite(value) and float(value) > 0)):
             raise ValueError(f"{name} must be a finite number above 0, got {value}")
@@ -153,7 +242,27 @@ def _no_number(value) -> bool:
 
 
 def whole(*, least: int, **values) -> None:
-    """Refuses anything but whole numbers of at least `least`."""
+    """Refuses anything but whole numbers of at least `least`.
+
+    Parameters
+    ----------
+    least : int
+        The smallest that passes.
+    **values
+        Numbers by name.
+
+    Returns
+    -------
+    None
+        ValueError, with the name of the first that is refused.
+
+    Examples
+    --------
+    >>> whole(least=1, latents=10)
+    >>> whole(least=1, latents=2.5)
+    Traceback (most recent call last):
+    ValueError: latents must be a whole number of at least 1, got 2.5
+    """
     for name, value in values.items():
         if not isinstance(value, Integral) or value < least:
             raise ValueError(f"{name} must be a whole number of at least {least}, got {value}")
