@@ -157,12 +157,37 @@ def evaluate(
 ) -> dict[str, Score]:
     """Scores by name. "all" takes every metric the arrays allow (see `inapplicable`); a name, or names, exactly those.
 
-    `protocol` is used by the metrics that have it, the others keep their default; without one, DCI runs as
-    "dlib-2019-fast-ties" where LightGBM is installed (each Score names its protocol). `groups` and `factor_groups` go
-    to the metrics that know groups. `log_variance` makes `codes` posterior means and adds the metrics of posteriors.
-    `interval` (a level such as 0.95) adds intervals. `draw(fixed, n, rng)` makes codes for the metrics that hold a
-    factor fixed, which otherwise need every combination of factor values among the rows. Real-valued factors go to
-    mcc, sap and dci as they are, and in 20 equal widths to the metrics that need classes (their settings say so).
+    Parameters
+    ----------
+    codes : array (n, K), or a list of them
+        Latents, one row an observation; for udr a list, of several models.
+    factors : array (n, F), optional
+        Class indices. Real ones go to mcc, sap and dci as they are, in 20 equal widths to the rest (see settings).
+    metrics : str or sequence of str
+        "all", "mig,sap" or a sequence of names.
+    seed : int
+        Of whatever is drawn.
+    protocol : str, optional
+        Used by the metrics that have it; the others keep their default. Without one, DCI runs as
+        "dlib-2019-fast-ties" where LightGBM is installed (each Score names its protocol).
+    groups, factor_groups : sequence of sequences of int, optional
+        Groups of latents and of factors, for the metrics that know groups.
+    log_variance : array (n, K), optional
+        Makes `codes` posterior means and adds the metrics of posteriors.
+    interval : float, optional
+        Level of intervals, 0.95 say; none unless given.
+    draw : function (fixed, n, rng), optional
+        Makes codes where a factor is held fixed, which otherwise needs every combination of factor values in the rows.
+
+    Returns
+    -------
+    dict of str to Score
+
+    Examples
+    --------
+    >>> factors = np.stack([column.ravel() for column in np.indices((4, 5))], 1)
+    >>> {name: round(score.value, 2) for name, score in evaluate(factors * 2.0, factors, "mig,mcc").items()}
+    {'mig': 1.0, 'mcc': 1.0}
     """
     factors = None if factors is None else as_matrix(factors, "factors")
     classes = None if factors is None else in_classes(factors)
@@ -210,7 +235,22 @@ def inapplicable(
     groups: Sequence | None = None,
     draw: Draw | None = None,
 ) -> dict[str, str]:
-    """The metrics these arrays do not allow, each with the reason."""
+    """The metrics these arrays do not allow, each with the reason.
+
+    Parameters
+    ----------
+    codes, factors, log_variance, groups, draw
+        As `evaluate` takes them.
+
+    Returns
+    -------
+    dict of str to str
+
+    Examples
+    --------
+    >>> inapplicable(np.eye(4))["mig"]
+    'needs factors'
+    """
     reasons = {} if groups is not None else {"leakage": "is about groups of latents: give groups"}
     if log_variance is None:
         reasons |= dict.fromkeys(_needing("posterior"), "needs the posteriors' log variances")
