@@ -62,7 +62,31 @@ def seen_from(description: Mapping[str, Any], folder: Path) -> dict[str, Any]:
 
 def reload(description: Mapping[str, Any], folder: Path | None = None) -> Dataset:
     """The data set a run was trained on. A file is looked for where it was, seen from here and from the study's folder,
-    and in PARTITA_DATA; ValueError when what is there holds something else, OSError when it is nowhere."""
+    and in PARTITA_DATA; ValueError when what is there holds something else, OSError when it is nowhere.
+
+    Parameters
+    ----------
+    description : mapping
+        The data as the run remembers them: `run.data`.
+    folder : Path, optional
+        The study's folder.
+
+    Returns
+    -------
+    Dataset
+        With the content the run was trained on.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from partita.data import load
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "rows.npy"
+    ...     np.save(path, np.eye(4))
+    ...     again = reload(described(load(str(path))))
+    >>> again.size, again.shape
+    (4, (4,))
+    """
     if "path" not in description and "name" not in description:
         raise ValueError("the run does not say which data it was trained on")
     if "path" not in description:
