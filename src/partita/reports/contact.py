@@ -32,7 +32,28 @@ class Panel:
 
 
 def write_contact_sheet(dataset: Dataset, path: Path) -> Path:
-    """`contact_sheet` as a file; ValueError or OSError, in one line, when it cannot be written there."""
+    """`contact_sheet` as a file; ValueError or OSError, in one line, when it cannot be written there.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Of images or vectors.
+    path : Path
+        A name that ends in .png, .svg or .pdf, in a folder that exists.
+
+    Returns
+    -------
+    Path
+        Of the file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from partita.data import from_array
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_contact_sheet(from_array(np.eye(4).reshape(4, 1, 2, 2)), Path(folder) / "sheet.png").name
+    'sheet.png'
+    """
     path = checked_path(path)
     figure = contact_sheet(dataset)
     try:
@@ -54,7 +75,26 @@ def checked_path(path: Path) -> Path:
 
 def contact_sheet(dataset: Dataset) -> Figure:
     """Images: two factors on the axes of every panel, all others in the middle of their range. Vectors: what is known
-    of their truth, else their first components and some rows."""
+    of their truth, else their first components and some rows.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Of images or vectors.
+
+    Returns
+    -------
+    Figure
+        Of matplotlib; `figure.savefig` writes it.
+
+    Examples
+    --------
+    >>> from partita.data import from_array
+    >>> factors = np.stack([column.ravel() for column in np.indices((2, 2))], 1)
+    >>> figure = contact_sheet(from_array(np.eye(4).reshape(4, 1, 2, 2), factors=factors))
+    >>> [axes.get_xlabel() for axes in figure.axes]
+    ['factor 0 (class, of 2)']
+    """
     return _image_sheet(dataset) if len(dataset.shape) == 3 else vector_sheet(dataset)
 
 

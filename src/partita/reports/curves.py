@@ -28,6 +28,28 @@ def learning_curve(settings: Sequence[Setting], quantity: str) -> Figure:
 
     The vertical axis spans what comes after the first fifth of the log points, so that the first fall of the loss does
     not flatten everything after it.
+
+    Parameters
+    ----------
+    settings : sequence of Setting
+        As `settings_of` gives them.
+    quantity : str
+        Of those that were logged: "loss", say.
+
+    Returns
+    -------
+    Figure
+        With one pair of axes.
+
+    Examples
+    --------
+    >>> from partita.reports.study import Record
+    >>> from partita.studies.run import Run
+    >>> run = Run("beta_vae", {}, {}, {}, steps=20, batch_size=2, learning_rate=0.001, seed=0)
+    >>> history = {"step": np.array([0, 10, 20]), "loss": np.array([9.0, 5.0, 4.0])}
+    >>> setting = Setting("beta_vae", (Record(run, "finished", "", history, None),))
+    >>> len(learning_curve([setting], "loss").axes[0].lines)
+    1
     """
     figure = Figure(figsize=(3.8, 2.6))
     axes = figure.add_subplot()
@@ -73,7 +95,30 @@ def _fit(axes, late: Sequence[np.ndarray]) -> None:
 def seed_strip(
     rows: Sequence[tuple[str, Sequence[float], Score | None]], label: str, colours: Sequence[str] | None = None
 ) -> Figure:
-    """Every run as a dot, a row a setting; the bar is the mean with its bootstrap interval over seeds."""
+    """Every run as a dot, a row a setting; the bar is the mean with its bootstrap interval over seeds.
+
+    Parameters
+    ----------
+    rows : sequence of (str, sequence of float, Score or None)
+        Of each setting its name, a value a run, and their summary by `over_runs`.
+    label : str
+        What the values are, for the horizontal axis.
+    colours : sequence of str, optional
+        One a row; else those of `line_style`.
+
+    Returns
+    -------
+    Figure
+        With one pair of axes.
+
+    Examples
+    --------
+    >>> from partita.metrics import over_runs
+    >>> values = [0.5, 0.6, 0.7]
+    >>> figure = seed_strip([("beta_vae", values, over_runs(values))], "MIG")
+    >>> figure.axes[0].get_xlabel()
+    'MIG'
+    """
     colours = colours or [line_style(position)[0] for position in range(len(rows))]
     figure = Figure(figsize=(5.7, 0.75 + 0.3 * max(len(rows), 2)))
     axes = figure.add_subplot()

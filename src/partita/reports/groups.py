@@ -40,7 +40,30 @@ def alignment_matrix(
     learned_names: Sequence[str],
     title: str = "",
 ) -> Figure:
-    """R² of each true group (row) from each learned group (column); the matched cells are framed."""
+    """R² of each true group (row) from each learned group (column); the matched cells are framed.
+
+    Parameters
+    ----------
+    matrix : array (true groups, learned groups)
+        R², from 0 to 1.
+    assignment : sequence of int
+        The learned group of each true one; -1 where none is left for it.
+    true_names, learned_names : sequence of str
+        Names of rows and of columns.
+    title : str
+        Above the matrix.
+
+    Returns
+    -------
+    Figure
+        With the matrix and its colour bar.
+
+    Examples
+    --------
+    >>> figure = alignment_matrix(np.array([[0.9, 0.1], [0.2, 0.8]]), [0, 1], ["size", "place"], ["z0", "z1"])
+    >>> len(figure.axes), len(figure.axes[0].patches)
+    (2, 2)
+    """
     return heat_map(
         matrix, true_names, learned_names,
         framed=[(a, b) for a, b in enumerate(assignment) if b >= 0],
@@ -100,7 +123,29 @@ def recovered(codes: np.ndarray, truth: np.ndarray) -> np.ndarray:
 def aligned_plane(truth: np.ndarray, found: np.ndarray | None, names: Sequence[str], title: str = "") -> Figure:
     """A true group of two or more beside what its learned group says of it, coloured by the angle of the truth.
 
-    `truth` and `found` are (n, h); the first two coordinates are drawn. A point has one colour in both panels.
+    The first two coordinates are drawn. A point has one colour in both panels.
+
+    Parameters
+    ----------
+    truth : array (n, h)
+        The true group, of two latents or more.
+    found : array (n, h) or None
+        What the learned group says of it (`recovered`); None where no learned group is left for it.
+    names : sequence of str
+        Of the first two true latents.
+    title : str
+        Above both panels.
+
+    Returns
+    -------
+    Figure
+        With two panels and their colour bar.
+
+    Examples
+    --------
+    >>> truth = np.random.default_rng(0).normal(size=(20, 2))
+    >>> len(aligned_plane(truth, recovered(2 * truth, truth), ["x", "y"]).axes)
+    3
     """
     figure = Figure(figsize=(5.85, 2.9))
     left, right = figure.subplots(1, 2, sharex=True, sharey=True)
@@ -143,7 +188,31 @@ def aligned_line(
 ) -> Figure:
     """A single true latent: recovered value against true value, with the diagonal.
 
-    `other`, a latent of another true group, colours the points: bands of colour show that it leaks in.
+    Parameters
+    ----------
+    truth : array (n,)
+        The true latent.
+    found : array (n,) or None
+        What the learned group says of it (`recovered`); None where no learned group is left for it.
+    name : str
+        Of the true latent.
+    other : array (n,) or None
+        A latent of another true group. It colours the points: bands of colour show that it leaks in.
+    other_name : str
+        Its name, for the colour bar.
+    title : str
+        Above the panel.
+
+    Returns
+    -------
+    Figure
+        With one panel, and a colour bar where there is `other`.
+
+    Examples
+    --------
+    >>> truth = np.linspace(0, 1, 20)
+    >>> len(aligned_line(truth, truth**2, "x", truth[::-1], "y").axes)
+    2
     """
     figure = Figure(figsize=(4.4 if other is not None else 3.6, 3.0))
     axes = figure.add_subplot()

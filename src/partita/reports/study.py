@@ -81,7 +81,30 @@ def _place(which: str, among: int, by: str) -> str:
 
 
 def settings_of(store: Store) -> list[Setting]:
-    """Every run of the store by setting: methods in the registry's order, numbers in theirs."""
+    """Every run of the store by setting: methods in the registry's order, numbers in theirs.
+
+    Parameters
+    ----------
+    store : Store
+        A study's; runs that are not finished, or cannot be read, are there too.
+
+    Returns
+    -------
+    list of Setting
+        Each with its label and the records of its runs.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     store = Store(Path(folder))
+    ...     for beta, seed in ((1.0, 0), (4.0, 0), (4.0, 1)):
+    ...         _ = store.describe(Run("beta_vae", {"beta": beta}, {"shape": [5]}, {}, 10, 2, 0.001, seed))
+    ...     found = settings_of(store)
+    >>> [(setting.label, len(setting.records)) for setting in found]
+    [('beta_vae beta=1.0', 1), ('beta_vae beta=4.0', 2)]
+    """
     together: dict[str, list[Run]] = {}
     for run in sorted(store.runs(), key=_natural_order):
         together.setdefault(_identity(run), []).append(run)
