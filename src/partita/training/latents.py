@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from partita.data._some_rows import ROWS_LOOKED_AT
+from partita.distributions import DiagonalNormal
 from partita.recipes import LatentMap, Passage
 from partita.recipes.program import Codes
 from partita.training.ensemble import Ensemble
@@ -52,7 +53,7 @@ def codes_of(model: Model, x: np.ndarray, device: torch.device) -> Codes:
     """One draw from each posterior of x, and the posteriors' means and log-variances."""
     mean, log_variance = (torch.as_tensor(part, dtype=torch.float64, device=device) for part in model.posterior(x))
     noise = torch.randn(mean.shape, generator=torch.Generator().manual_seed(0), dtype=torch.float64).to(device)
-    return Codes(mean + torch.exp(0.5 * log_variance) * noise, mean, log_variance)
+    return Codes(DiagonalNormal(mean, log_variance).sample(noise), mean, log_variance)
 
 
 @dataclass(frozen=True)
