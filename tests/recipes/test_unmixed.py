@@ -14,8 +14,8 @@ from partita.structure import align, unmixed
 from partita.structure._unbending import Bend
 from partita.structure.unmixed import Principal, Unmixed
 from partita.training import Ensemble, Model
-from partita.training.finish import write_start
 from partita.training.program import train_models
+from partita.training.start import write_start
 
 CPU = torch.device("cpu")
 HOUSE = {"latents": 6, "shape": (20,), "network": "linear", "likelihood": "gaussian:0.25"}

@@ -30,14 +30,6 @@ def random_bend(seed=0, latents=4, hidden=7):
     return Bend(*(rng.standard_normal(shape) for shape in shapes))
 
 
-def test_slopes_are_those_of_small_steps():
-    bend, y = random_bend(), np.random.default_rng(1).standard_normal((5, 4))
-    slopes = bend.slopes(y)
-    for j in range(4):
-        step = 1e-5 * EYE[j]
-        np.testing.assert_allclose(slopes[:, :, j], (bend(y + step) - bend(y - step)) / 2e-5, atol=1e-7)
-
-
 def test_log_density_is_that_of_mixtures_and_a_jacobian_in_float64():
     """Written out row by row: scipy's Gaussians, weighted, and the determinant of the Jacobian by small steps."""
     from scipy.stats import multivariate_normal

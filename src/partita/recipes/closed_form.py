@@ -91,15 +91,15 @@ def untangle_codes(networks: Networks, x: Tensor, seed: int) -> None:
     """Codes h become independent s = T^T (h - centre), and the decoder takes them back."""
     last, first = _layers(networks)
     latents = first.in_features
-    codes = np.concatenate([_double(networks["encoder"](rows).mean) for rows in x.split(ROWS_AT_ONCE)])
+    codes = np.concatenate([double(networks["encoder"](rows).mean) for rows in x.split(ROWS_AT_ONCE)])
     centre, transform = independent_coordinates(codes, seed)
-    weight, bias = (_double(p) for p in (last.weight, last.bias))
+    weight, bias = (double(p) for p in (last.weight, last.bias))
     _put(last.weight[:latents], transform.T @ weight[:latents])
     _put(last.bias[:latents], transform.T @ (bias[:latents] - centre))
-    weight = _double(first.weight)
+    weight = double(first.weight)
     _put(first.weight, weight @ np.linalg.inv(transform).T)
     if first.bias is not None:  # a normalisation after it takes constants off
-        _put(first.bias, _double(first.bias) + weight @ centre)
+        _put(first.bias, double(first.bias) + weight @ centre)
     set_widths(networks, x)
 
 
@@ -171,7 +171,7 @@ def _rows(x: Tensor) -> np.ndarray:
     return x.flatten(1).double().cpu().numpy()
 
 
-def _double(p: Tensor) -> np.ndarray:
+def double(p: Tensor) -> np.ndarray:
     return p.detach().double().cpu().numpy()
 
 

@@ -58,11 +58,11 @@ def _map(replica: Replica, target: Groups, *, unmix: bool) -> LatentMap:
         z = codes.z.cpu().numpy()
         centre, transform = independent_coordinates(z, replica.seed, logging.DEBUG)
         found = regroup_codes(torch.as_tensor((z - centre) @ transform, device=codes.z.device), sizes)
-        return LatentMap(centre, transform[:, _order(target, found)])
-    return LatentMap.reordering(_order(target, regroup(codes.z, codes.mean, codes.log_variance, sizes)))
+        return LatentMap(centre, transform[:, order_of(target, found)])
+    return LatentMap.reordering(order_of(target, regroup(codes.z, codes.mean, codes.log_variance, sizes)))
 
 
-def _order(target: Groups, found: Groups) -> list[int]:
+def order_of(target: Groups, found: Groups) -> list[int]:
     """order[k] is the latent that becomes latent k."""
     order = [0] * sum(map(len, target))
     for place, group in zip(target, found):

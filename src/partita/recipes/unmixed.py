@@ -16,9 +16,10 @@ import torch
 from torch import Tensor, nn
 
 from partita.distributions import Groups, as_groups, as_likelihood
-from partita.recipes.closed_form import set_widths
+from partita.recipes.closed_form import double, set_widths
 from partita.recipes.program import Candidate, Phase, Program, Started
 from partita.recipes.recipe import Recipe
+from partita.recipes.restarts import order_of
 
 log = logging.getLogger("partita")
 
@@ -99,11 +100,7 @@ def _order(found: Groups, asked: Groups | None) -> tuple[list[int], Groups]:
     if asked is None:
         largest = sorted(found, key=lambda group: (-len(group), group))
         return [k for group in largest for k in group], as_groups(tuple(map(len, largest)), sum(map(len, found)))
-    order = [0] * sum(map(len, asked))
-    for place, group in zip(asked, found):
-        for new, old in zip(place, group):
-            order[new] = old
-    return order, asked
+    return order_of(asked, found), asked
 
 
 @dataclass(frozen=True)
@@ -139,7 +136,7 @@ class _NearlyLinear:
         latents = len(self.order)
         units = enter.out_features - latents
         if bend is None:
-            bent, offset = _array(enter.weight)[:units], _array(enter.bias)[:units]
+            bent, offset = double(enter.weight)[:units], double(enter.bias)[:units]
             leave, shift = np.zeros((latents, units)), np.zeros(latents)
             rotation = self.found.rotation
         else:
@@ -147,13 +144,13 @@ class _NearlyLinear:
             leave, shift, rotation = bend.leave[self.order], bend.shift[self.order], bend.rotation
         _put(enter, np.concatenate([bent, whiten]), np.concatenate([offset, -whiten @ base.mean]))
         _put(last, np.concatenate([leave, rotation[:, self.order].T], 1), shift)
-        _put(read, np.concatenate([_array(read.weight)[:units], np.eye(latents)]), None)
+        _put(read, np.concatenate([double(read.weight)[:units], np.eye(latents)]), None)
         with torch.no_grad():
             z = encoder(x).mean
             units_of = decoder.body[1](read(z))
-        design = np.concatenate([_array(units_of), np.ones((len(z), 1))], 1)
+        design = np.concatenate([double(units_of), np.ones((len(z), 1))], 1)
         gram = design.T @ design / len(z) + RIDGE * np.eye(design.shape[1])
-        solved = np.linalg.solve(gram, design.T @ _array(x.flatten(1)) / len(z))
+        solved = np.linalg.solve(gram, design.T @ double(x.flatten(1)) / len(z))
         _put(write, solved[:-1].T, solved[-1])
         set_widths(networks, x)
 
@@ -163,7 +160,3 @@ def _put(layer: Any, weight: np.ndarray, bias: np.ndarray | None) -> None:
     layer.weight[: len(weight)] = torch.as_tensor(weight).to(layer.weight)
     if bias is not None:
         layer.bias[: len(bias)] = torch.as_tensor(bias).to(layer.bias)
-
-
-def _array(values: Tensor) -> np.ndarray:
-    return values.detach().double().cpu().numpy()

@@ -155,7 +155,7 @@ def _objective(run: Run) -> tuple[str, list[str]]:
         return "not known here", [lacking]
     try:
         minimised = equation(run.function)
-    except Exception:  # a function of one's own may calculate with its weights, which are symbols here
+    except (TypeError, ValueError, AttributeError):  # one's own may calculate with weights, which are symbols here
         minimised = "an objective of its own"
     return minimised, inspect.cleandoc(run.function.__doc__ or "").split("\n\n")
 

@@ -171,11 +171,6 @@ class Bend:
     def __call__(self, y: np.ndarray) -> np.ndarray:
         return y @ self.rotation + np.tanh(y @ self.enter.T + self.offset) @ self.leave.T + self.shift
 
-    def slopes(self, y: np.ndarray) -> np.ndarray:
-        """dz/dy, (n, K, K)."""
-        steep = 1 - np.tanh(y @ self.enter.T + self.offset) ** 2
-        return np.einsum("kh,nh,hj->nkj", self.leave, steep, self.enter) + self.rotation.T
-
 
 def _columns(groups: Groups) -> list[int]:
     return [k for group in groups for k in group]

@@ -36,7 +36,7 @@ def align(
     held_out: float = 0.0,
     seed: int = 0,
 ) -> Alignment:
-    """Latent alignment of PDisVAE (spec 5.1): least squares z'_a ~ z_b W + w for every pair, then linear assignment.
+    """Latent alignment of the PDisVAE paper: least squares z'_a ~ z_b W + w for every pair, then linear assignment.
 
     R^2 is 1 - SSE/SST averaged over the coordinates of the true group (constant ones left out). `held_out` is the
     fraction of rows, drawn by `seed`, on which R^2 and MSE are taken instead of on the fitted rows; then R^2 may be

@@ -29,7 +29,7 @@ class Entanglement:
 
 
 def min_total_correlation(codes: Any, *, neighbours: int = 5, seed: int = 0, null_draws: int = 5) -> Entanglement:
-    """min over W in GL(H) of TC(codes W) (spec 5.4; Fig. 3b of the PDisVAE paper).
+    """min over W in GL(H) of TC(codes W) (Fig. 3b of the PDisVAE paper).
 
     Whitens, finds the map with the least sum of one-dimensional entropies minus log |det| (for H = 2 over every pair
     of directions, 2 degrees apart, otherwise over rotations by restarts), and measures the total correlation there

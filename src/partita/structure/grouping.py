@@ -20,7 +20,7 @@ MAX_NODES = 300_000
 def best_grouping(
     codes: Any, truth: Any, sizes: Sequence[int], truth_groups: Sequence | None
 ) -> tuple[Groups, Alignment]:
-    """The partition of the latents into groups of `sizes` with the best alignment (spec 5.2), and that alignment.
+    """The partition of the latents into groups of `sizes` with the best alignment, and that alignment.
 
     Post-hoc grouping for methods without groups. It favours them: report a fixed grouping beside it. The optimum over
     all K!/(G!(H!)^G) groupings is found exactly by branch and bound (a true group cannot be predicted better than by

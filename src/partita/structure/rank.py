@@ -32,7 +32,7 @@ class Dummy:
 
 
 def effective_rank(codes: Any, groups: Sequence | None, **options: Any) -> tuple[int, ...]:
-    """Dimensions minus dummies of every group (spec 5.5); options as for `dummies`.
+    """Dimensions minus dummies of every group; options as for `dummies`.
 
     Give the posteriors' `log_variance` beside their means as `codes` where there are posteriors: without them a latent
     that is Gaussian and informative cannot be told from one that is Gaussian and empty, and counts as a dummy.

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
-from typing import Any
 
 import numpy as np
 import torch
@@ -53,18 +52,6 @@ def finished(
             finish(modules, rows["x"], seed)
         _normalise(recipe, modules, rows, seed)
     return {f"{name}.{key}": p.detach() for name, module in modules.items() for key, p in module.state_dict().items()}
-
-
-def write_start(ensemble: Any, write: Callable[[Mapping[str, nn.Module], Tensor], None]) -> None:
-    """Puts the weights that `write` gives networks into all models of an ensemble that has not taken a step."""
-    modules = {name: each.to(ensemble.device) for name, each in built(ensemble.recipe.networks).items()}
-    index = torch.as_tensor(rows_to_look_at((ensemble.size, *ensemble.x.shape[1:])), device=ensemble.device)
-    x = ensemble.observe(index if ensemble.places is None else ensemble.places[index])["x"]
-    with torch.no_grad():
-        write(modules, x)
-        for name, module in modules.items():
-            for key, value in module.named_parameters():
-                ensemble.parameters[f"{name}.{key}"].copy_(value)
 
 
 def _normalise(recipe: Recipe, modules: Mapping[str, nn.Module], rows: Mapping[str, Tensor], seed: int) -> None:

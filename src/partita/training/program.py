@@ -1,13 +1,11 @@
 """Carrying out a program: candidates one after the other, each phase by phase, all replicas at once; one is kept."""
 
-import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from partita.distributions import Groups
@@ -17,13 +15,11 @@ from partita.training.checkpoint import Checkpoints
 from partita.training.device import with_gradients
 from partita.training.draws import seed_of
 from partita.training.ensemble import Ensemble
-from partita.training.finish import rows_to_look_at, write_start
 from partita.training.fit import steps_of_fit
 from partita.training.history import History
 from partita.training.latents import codes_of, map_latents, model_of, some_rows
+from partita.training.start import find_start, write_start
 from partita.training.steps import Steps, to_the_end
-
-log = logging.getLogger("partita")
 
 # Builds an ensemble of these recipes and seeds, with what the program and the candidate say of rows and finishing.
 Make = Callable[[list[Recipe], list[int], Program, Candidate], Ensemble]
@@ -87,7 +83,9 @@ def steps_of_training(
     program = programs[0]
     if program.alone and len(programs) > 1:
         raise ValueError("runs that find their groups, or where to start, may find different ones: one by one, please")
-    started = None if program.start is None else _started(program, seeds[0], make)
+    started = None
+    if program.start is not None:
+        started = find_start(program, make([program.recipe], [seeds[0]], program, program.candidates[0]))
     ended: list[_Ended] = []
     enough: list[int] = []  # the step at which `on_log` said so
     for number, candidate in enumerate(program.candidates):
@@ -116,18 +114,6 @@ def steps_of_training(
             replace(_kept(program, ended, 0), candidate=started.candidate, groups=started.groups, words=started.words)
         ]
     return [_kept(program, ended, run) for run in range(len(seeds))]
-
-
-def _started(program: Program, seed: int, make: Make) -> Started:
-    """What the rows to train on say of where to start; every rank looks for itself, and finds the same."""
-    assert program.start is not None
-    ensemble = make([program.recipe], [seed], program, program.candidates[0])
-    index = torch.as_tensor(rows_to_look_at((ensemble.size, *ensemble.x.shape[1:])), device=ensemble.device)
-    if ensemble.places is not None:
-        index = ensemble.places[index]
-    started = program.start(ensemble.observe(index)["x"].double().cpu().numpy(), seed)
-    log.info(started.words)
-    return started
 
 
 def replica_seeds(seed: int, replicas: int) -> list[int]:
