@@ -3,4 +3,5 @@
 __all__ = ["RESTARTS", "Disentangler", "load"]
 
 from partita.estimator._building import RESTARTS
-from partita.estimator.disentangler import Disentangler, load
+from partita.estimator.disentangler import Disentangler
+from partita.estimator.load import load

@@ -11,8 +11,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_feature_names_in, check_array, check_is_fitted, validate_data
 
 from partita.distributions import Likelihood
-from partita.estimator._building import PARTS, built_program, chosen_architecture, known_recipe, plain_settings
-from partita.estimator._files import read_fitted, write_fitted
+from partita.estimator._building import built_program, chosen_architecture, known_recipe, plain_settings
+from partita.estimator._files import write_fitted
 from partita.networks.architecture import NetworkFunction
 from partita.recipes import Candidate, Program, Recipe
 from partita.recipes._own_methods import Method, method_name
@@ -22,7 +22,6 @@ from partita.training.callbacks import Callback, call, check_callbacks
 from partita.training.defaults import check_likelihood, choose_latents
 from partita.training.device import choose_device
 from partita.training.labels import required_labels
-from partita.training.model import check_parameters
 from partita.training.observations import observations, why_diverged
 from partita.training.program import train_models
 
@@ -262,38 +261,3 @@ class Disentangler(TransformerMixin, BaseEstimator):
         if X.shape[1:] != tuple(self.shape_):
             raise ValueError(f"X has observations of shape {X.shape[1:]}, the model was fitted on {tuple(self.shape_)}")
         return X
-
-
-def load(path, *, method=None, network=None, likelihood=None) -> Disentangler:
-    """The estimator that `Disentangler.save` wrote.
-
-    A method, network or likelihood of one's own is found by its name where its module is loaded; it is never imported
-    because a file says so. What cannot be found, such as a lambda, is given here again.
-
-    Parameters
-    ----------
-    path : the file.
-    method, network, likelihood : those that cannot be found.
-
-    Returns
-    -------
-    Disentangler
-
-    Examples
-    --------
-    >>> from tempfile import TemporaryDirectory
-    >>> model = Disentangler("pca", latents=2).fit(np.eye(6))
-    >>> with TemporaryDirectory() as folder:
-    ...     model.save(Path(folder) / "model.safetensors")
-    ...     load(Path(folder) / "model.safetensors")
-    Disentangler(latents=2, method='pca')
-    """
-    settings, fitted = read_fitted(Path(path), {"method": method, "network": network, "likelihood": likelihood})
-    estimator = Disentangler(**settings)
-    vars(estimator).update(fitted)
-    if any(not isinstance(settings[name], str) for name in PARTS):
-        try:
-            check_parameters(estimator._recipe(), estimator.parameters_)
-        except ValueError as error:
-            raise ValueError(f"{path} does not fit the functions it is loaded with: {error}") from None
-    return estimator
