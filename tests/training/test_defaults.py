@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from partita.data import load
-from partita.training.defaults import choose_latents, choose_likelihood, noise_variance
+from partita.training.defaults import choose_latents, choose_likelihood, choose_network, noise_variance
 
 
 def ring(noise: float, rows: int = 1000) -> np.ndarray:
@@ -110,3 +110,23 @@ def test_there_is_always_one_latent_at_least(x):
 def test_images_have_no_number_of_latents_to_find():
     with pytest.raises(ValueError, match=r'latents="auto" is for rows of numbers.*\(1, 8, 8\)'):
         choose_latents(np.zeros((10, 1, 8, 8)))
+
+
+@pytest.mark.parametrize(
+    ("shape", "network"),
+    [
+        ((1, 32, 32), "burgess"),
+        ((3, 64, 64), "burgess"),
+        ((5, 64, 64), "conv"),
+        ((1, 28, 28), "conv"),
+        ((5, 17, 40), "conv"),
+        ((1, 256, 256), "conv"),
+        ((1, 8, 8), "mlp"),
+        ((1, 257, 64), "mlp"),
+        ((20,), "mlp"),
+    ],
+)
+def test_the_network_is_chosen_by_shape(shape, network):
+    chosen, why = choose_network(shape)
+    assert chosen == network
+    assert why

@@ -33,7 +33,7 @@ def train(
     labels: Annotated[str | None, typer.Option(help="factors to learn from, such as shape,scale; default all")] = None,
     labelled: Annotated[str | None, typer.Option(help="how many rows show their labels: 0.1 of them, or 500")] = None,
     network: Annotated[
-        str, typer.Option(help="auto, linear, mlp, burgess, idvae, infogan, or module:function")
+        str, typer.Option(help="auto, linear, mlp, conv, burgess, idvae, infogan, or module:function")
     ] = "auto",
     likelihood: Annotated[str, typer.Option(help="auto, a name, or module:object")] = "auto",
     precision: Annotated[

@@ -47,8 +47,9 @@ class Disentangler(TransformerMixin, BaseEstimator):
         PDisVAE on rows of numbers starts unmixed (`{"start": "unmixed"}`): groups are found before training, which is
         left only for a better bound on a tenth of the rows. On images `restarts` is 8: eight models train at once and
         the best is kept, since one alone rarely separates the groups.
-    network : "linear", "nearly_linear", "mlp", "burgess", "idvae", or "auto": convolutions for images of 32 or 64
-        pixels, linear or nearly so where PDisVAE starts unmixed, else "mlp". Or a function
+    network : "linear", "nearly_linear", "mlp", "conv" (images of 16 to 256 pixels, square or not), "burgess", "idvae",
+        or "auto": convolutions for images ("burgess" for 32 and 64 pixels, "conv" for other sizes), linear or nearly so
+        where PDisVAE starts unmixed, else "mlp". Or a function
         `(shape, outputs, inputs) -> (encoder, decoder)` of plain modules.
     likelihood : the name of one in `LIKELIHOODS` ("gaussian": one learned variance, "gaussian:features": one a feature,
         "gaussian:0.25", "bernoulli", "poisson", "negative_binomial"), or "auto": Bernoulli for images in [0, 1], for

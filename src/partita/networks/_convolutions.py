@@ -14,6 +14,9 @@ from torch.nn.functional import conv2d, conv_transpose2d, relu
 from partita.kernels import convolutions
 from partita.kernels.dispatch import TORCH, implementation
 
+# Of images, which our kernels take whatever their number: colours, and two numbers of a likelihood for each.
+MOST_COLOURS = 6
+
 
 class DownConv(nn.Conv2d):
     def __init__(self, channels_in: int, channels_out: int, *, rectified: bool = True):
@@ -42,9 +45,11 @@ def _convolved(layer: DownConv | UpConv, image: Tensor, ours: Callable, theirs: 
 
 
 def _of_our_kernels(image: Tensor, weight: Tensor) -> torch.dtype | None:
-    """What our kernels compute this layer in, if they take it. Weights are (small side's channels, big side's channels,
-    4, 4) in both directions."""
-    if not convolutions.covers(weight.shape[0]):
+    """What our kernels compute this layer in, if they take it: square images, whole tiles of channels but for those of
+    the images themselves. Weights are (small side's channels, big side's channels, 4, 4) in both directions."""
+    small, big = weight.shape[:2]
+    whole = convolutions.covers(small) and (big <= MOST_COLOURS or convolutions.covers(big))
+    if not whole or image.shape[-1] != image.shape[-2]:
         return None
     kind = image.device.type
     precision = torch.bfloat16 if torch.is_autocast_enabled(kind) else image.dtype

@@ -10,12 +10,13 @@ from math import prod
 import torch
 from torch import Tensor, nn
 
-from partita.networks._convolutions import DownConv, UpConv
+from partita.networks._convolutions import MOST_COLOURS, DownConv, UpConv
 from partita.networks.normalise import BatchNorm
 
 Shape = tuple[int, ...]
 BENT_UNITS = 64  # of the network "nearly_linear"
-MOST_CHANNELS = 6  # colours, and two numbers of a likelihood for each
+SIDES = (16, 256)  # pixels that the network "conv" takes
+FEWEST_PLACES = 16  # of the smallest map of "conv": 4 x 4 of a square image
 
 
 class EncoderBody(nn.Sequential):
@@ -86,6 +87,33 @@ def burgess(shape: Shape, width_out: int, width_in: int, *, beside: int = 0) -> 
     return encoder, decoder
 
 
+class CutTo(nn.Module):
+    """The first rows and columns of an image: twice the half of an odd side is one too many."""
+
+    def __init__(self, height: int, width: int):
+        super().__init__()
+        self.height, self.width = height, width
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x[..., : self.height, : self.width]
+
+
+def conv(shape: Shape, width_out: int, width_in: int, *, beside: int = 0) -> tuple[nn.Sequential, nn.Sequential]:
+    """Burgess's network for images of 16 to 256 pixels, square or not, of any number of channels: sides are halved as
+    long as at least 16 places are left. An odd side gets a line of zeros, which the decoder cuts off again."""
+    sizes = _halved(shape)
+    wide = (shape[0], *[32] * (len(sizes) - 1))
+    down, up = [], []
+    for i, (height, width) in enumerate(sizes[:-1]):
+        down += [nn.ZeroPad2d((0, width % 2, 0, height % 2)), DownConv(wide[i], wide[i + 1])]
+        up = [UpConv(wide[i + 1], wide[i], rectified=i > 0), CutTo(height, width), *up]
+    smallest = (32, *sizes[-1])
+    flat = prod(smallest)
+    encoder = EncoderBody(*down, nn.Flatten(), *_stack((flat + beside, 256, 256)), nn.Linear(256, width_out))
+    decoder = nn.Sequential(*_stack((width_in, 256, 256, flat)), nn.Unflatten(1, smallest), *up)
+    return encoder, decoder
+
+
 def small(shape: Shape, width_out: int, width_in: int, *, beside: int = 0) -> tuple[nn.Sequential, nn.Sequential]:
     """Convolutions like Burgess's with 16 channels and one layer of 128: a third of the arithmetic, for a laptop."""
     channels, depth = _image(shape)
@@ -131,6 +159,7 @@ BODIES = {
     "nearly_linear": nearly_linear,
     "mlp": mlp,
     "burgess": burgess,
+    "conv": conv,
     "small": small,
     "idvae": idvae,
     "infogan": infogan,
@@ -157,13 +186,26 @@ def _with_places(layers: list) -> list[nn.Module]:
 
 def _image(shape: Shape) -> tuple[int, int]:
     """Channels, and how many halvings lead to 4 x 4."""
-    if len(shape) != 3 or shape[1] != shape[2] or shape[1] not in (32, 64) or shape[0] > MOST_CHANNELS:
+    if len(shape) != 3 or shape[1] != shape[2] or shape[1] not in (32, 64) or shape[0] > MOST_COLOURS:
         raise ValueError(
-            f"convolutional networks take images of up to {MOST_CHANNELS} channels and 32 x 32 or 64 x 64 pixels, got "
-            f"shape {shape}; "
-            "resize the images or use network='mlp'"
+            f"this network takes images of up to {MOST_COLOURS} channels and 32 x 32 or 64 x 64 pixels, got shape "
+            f"{shape}; use network='conv' for other sizes, or resize the images"
         )
     return shape[0], {32: 3, 64: 4}[shape[1]]
+
+
+def _halved(shape: Shape) -> list[tuple[int, int]]:
+    """Height and width of the image, of its half, and so on, an odd side rounded up."""
+    least, most = SIDES
+    if len(shape) != 3 or shape[0] < 1 or not all(least <= side <= most for side in shape[1:]):
+        raise ValueError(
+            f"network 'conv' takes images (channels, height, width) of {least} to {most} pixels a side, got shape "
+            f"{shape}; resize the images or use network='mlp'"
+        )
+    sizes = [shape[1:]]
+    while prod(half := tuple(-(-side // 2) for side in sizes[-1])) >= FEWEST_PLACES:
+        sizes.append(half)
+    return sizes  # type: ignore[return-value]
 
 
 def _quartered(shape: Shape) -> tuple[int, int]:
@@ -174,4 +216,13 @@ def _quartered(shape: Shape) -> tuple[int, int]:
 
 
 # ValueError where the network does not take observations of this shape; those that are not here take any.
-TAKES = {"burgess": _image, "small": _image, "idvae": _image, "infogan": _quartered}
+TAKES = {"burgess": _image, "conv": _halved, "small": _image, "idvae": _image, "infogan": _quartered}
+
+
+def takes(network: str, shape: Shape) -> bool:
+    """Whether the network of this name takes observations of this shape."""
+    try:
+        TAKES.get(network, prod)(shape)
+    except ValueError:
+        return False
+    return True

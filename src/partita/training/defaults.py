@@ -9,7 +9,7 @@ import numpy as np
 
 from partita.data._some_rows import ROWS_LOOKED_AT, spread_rows
 from partita.distributions import LIKELIHOODS, Likelihood, as_likelihood
-from partita.networks.bodies import TAKES
+from partita.networks.bodies import takes
 
 NUMBERS_LOOKED_AT = 1 << 22
 FEWEST_ROWS = 50  # in each half
@@ -22,13 +22,12 @@ LEAST_SHARE, LEAST = 1e-3, 1e-8
 
 def choose_network(shape: Sequence[int]) -> tuple[str, str]:
     """The network for observations of this shape, and why."""
-    try:
-        TAKES["burgess"](tuple(shape))
-        if shape[0] not in (1, 3):
-            raise ValueError("as many channels as no picture has")
-    except ValueError:
-        return "mlp", "vectors, or images of an unusual size, get fully connected layers"
-    return "burgess", "images of 32 or 64 pixels get the convolutions of Burgess et al. 2018"
+    shape = tuple(shape)
+    if takes("burgess", shape) and shape[0] in (1, 3):
+        return "burgess", "images of 32 or 64 pixels get the convolutions of Burgess et al. 2018"
+    if takes("conv", shape):
+        return "conv", "images get convolutions, as many as their size allows"
+    return "mlp", "vectors, and images of fewer than 16 or more than 256 pixels, get fully connected layers"
 
 
 def choose_likelihood(x: np.ndarray, x_scale: float, latents: int) -> tuple[str, str]:
