@@ -30,3 +30,13 @@ class Card:
     files: tuple[RemoteFile, ...] = ()
     alternatives: tuple[str, ...] = ()  # files or folders any one of which is as good as `files`
     obtain: str = "made here, nothing to download"
+
+
+@dataclass(frozen=True)
+class FileCard:
+    """One kind of file, in words: how its names end (a folder has none), what a row becomes, and who writes it."""
+
+    name: str
+    files: tuple[str, ...]
+    becomes: str
+    written_by: str

@@ -3,11 +3,13 @@
 import os
 import weakref
 from collections.abc import Sequence
+from math import prod
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from partita.data._card import FileCard
 from partita.data._fetch import cache_folder
 from partita.data._layout import arranged, arranged_shape
 from partita.data._memory import check_fits
@@ -29,6 +31,12 @@ from partita.data.arrays import (
 from partita.data.dataset import Dataset
 from partita.data.rows import DiskRows, settled
 
+CARD = FileCard(
+    name="HDF5",
+    files=(".h5", ".hdf5"),
+    becomes="a row each of the one table or movie, with factors and labels where it has them",
+    written_by="h5py, MATLAB, Julia",
+)
 SMALLER = "take fewer frames, or pixels binned together"
 
 
@@ -96,18 +104,56 @@ def read_h5(path: Path, key: str) -> np.ndarray:
         return array[()]
 
 
-def inner_array(file: Any, key: str) -> Any:
-    """The array at `key`, if its numbers are in this file: a file must not make us read another one."""
+def inner_item(file: Any, key: str) -> Any:
+    """The array or group at `key`, if it is in this file: a file must not make us read another one."""
     import h5py
 
     if isinstance(file.get(key, getlink=True), h5py.ExternalLink):
         raise ValueError(f"{key!r} is a link to another file, which is not followed")
-    array = file.get(key)
+    item = file.get(key)
+    if item is None:
+        raise ValueError(f"has no {key!r}")
+    elsewhere = isinstance(item, h5py.Dataset) and (item.external or item.is_virtual)
+    if elsewhere or item.file.filename != file.filename:
+        raise ValueError(f"the numbers of {key!r} lie in another file, which is not opened")
+    return item
+
+
+def inner_array(file: Any, key: str) -> Any:
+    """The array of numbers at `key`, in this file."""
+    import h5py
+
+    array = inner_item(file, key) if key in file or file.get(key, getlink=True) is not None else None
     if not isinstance(array, h5py.Dataset) or array.shape is None or array.dtype.kind not in "biuf":
         raise ValueError(f"has no array of numbers {key!r}")
-    if array.external or array.is_virtual or array.file.filename != file.filename:
-        raise ValueError(f"the numbers of {key!r} lie in another file, which is not opened")
     return array
+
+
+class OpenFile:
+    """An HDF5 file that stays open; opened again after a fork, since handles do not survive it."""
+
+    def __init__(self, path: Path):
+        self.path = path
+        self.opened: tuple[int, Any] | None = None
+
+    def array(self, key: str) -> Any:
+        import h5py
+
+        if self.opened is None or self.opened[0] != os.getpid():
+            self.opened = (os.getpid(), h5py.File(self.path, "r"))
+        return inner_array(self.opened[1], key)
+
+    def close(self) -> None:
+        if self.opened is not None:
+            self.opened[1].close()
+            self.opened = None
+
+
+def check_chunk(array: Any, key: str) -> None:
+    """ValueError where one chunk, which is unpacked as a whole, does not fit into memory."""
+    chunk = min(prod(array.chunks), array.size) if array.chunks else 0
+    rows = f"{array.chunks[0]:,} rows," if array.chunks else ""
+    check_fits(2 * chunk * array.dtype.itemsize, f"one chunk of {key!r}, {rows}", "store it again in smaller chunks")
 
 
 def h5_rows(path: Path, key: str, kept: np.ndarray | None = None, layout: str | None = None) -> DiskRows:
@@ -127,25 +173,16 @@ def h5_rows(path: Path, key: str, kept: np.ndarray | None = None, layout: str | 
 
 
 class _RowSource:
-    """An open HDF5 array; reopened after a fork, since handles do not survive it."""
+    """Rows of an array in an open HDF5 file."""
 
     def __init__(self, path: Path, key: str, layout: str | None):
         self.path, self.key, self.layout = path, key, layout
-        self.opened: tuple[int, Any] | None = None
+        self.file = OpenFile(path)
         self.records: Records | None = None
         self.scratch: Scratch | None = None
 
     def array(self) -> Any:
-        import h5py
-
-        if self.opened is None or self.opened[0] != os.getpid():
-            self.opened = (os.getpid(), h5py.File(self.path, "r"))
-        return inner_array(self.opened[1], self.key)
-
-    def close(self) -> None:
-        if self.opened is not None:
-            self.opened[1].close()
-            self.opened = None
+        return self.file.array(self.key)
 
     def open_contiguous(self, array: Any) -> None:
         """Uncompressed arrays in one piece are read straight from the file: much faster for scattered rows."""
@@ -154,7 +191,7 @@ class _RowSource:
             file = self.path.open("rb")
             weakref.finalize(self, file.close)
             self.records = Records(file.fileno(), offset, array.shape, array.dtype)
-            self.close()
+            self.file.close()
 
     def rows(self, wanted: np.ndarray) -> np.ndarray:
         with reading(self.path):
@@ -167,8 +204,7 @@ class _RowSource:
             return array[int(wanted[0]) : int(wanted[-1]) + 1]
         if self.scratch is None:
             step = array.chunks[0] if array.chunks else 1024
-            chunk = min(step, len(array)) * (array.nbytes // max(1, len(array)))
-            check_fits(2 * chunk, f"one chunk of {self.key!r}, {step:,} rows,", "store it again in smaller chunks")
+            check_chunk(array, self.key)
             chunks = lambda numbers: (self.array()[int(c) * step : int(c + 1) * step] for c in numbers)  # noqa: E731
             self.scratch = Scratch(array.shape, array.dtype, step, chunks)
         return self.scratch.read(wanted, cache_folder() / "scratch")

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from partita.data._card import FileCard
 from partita.data._memory import AS_A_FILE_TO_STREAM, check_fits
 from partita.data._movies import check_samples
 from partita.data._npy import Header
@@ -25,6 +26,14 @@ LARGEST = 4096  # pixels, of height or width
 MOST_PIXELS = 64 * 2**20  # in one image: a small file may claim to unpack into gigabytes
 GREY = ("1", "L", "LA", "I;16", "I;16B", "I;16L")
 
+FOLDER_CARD = FileCard(
+    name="images",
+    files=(),
+    becomes="a folder: an image a row; subfolders become a factor",
+    written_by="png, jpg, bmp, gif, webp, ppm, tif",
+)
+TIFF_CARD = FileCard("TIFF", (".tif", ".tiff"), "a page a row", "microscopes, ImageJ")
+
 
 def load_folder(
     path: Path,
@@ -36,8 +45,8 @@ def load_folder(
 ) -> Dataset:
     """Every image in a folder and its subfolders, by name, brought to `size` (pixels, or height and width).
 
-    By default images keep the size they have, which must be one and the same: the networks of convolutions are for 32
-    and 64 pixels, so photographs want `size=64`.
+    By default images keep the size they have, which must be one and the same: the networks of convolutions are for 16
+    to 256 pixels, so photographs want `size=64`.
 
     `fit="crop"` cuts the middle out to the wanted proportions, `"stretch"` changes the proportions; both resize with
     antialiasing. `channels` is 1 or 3, by default what the first image has. Subfolders, if every image lies in one,
@@ -63,6 +72,11 @@ def load_folder(
         scale=1 / 255,
         description=described(path, options),
     )
+
+
+def has_images(folder: Path) -> bool:
+    with reading(folder):
+        return any(found.suffix.lower() in SUFFIXES for found in folder.rglob("*"))
 
 
 def image_paths(folder: Path) -> list[Path]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from math import prod
 from operator import attrgetter
+from pathlib import Path
 from typing import IO
 
 import numpy as np
@@ -42,6 +43,12 @@ def read_npy(path: str | os.PathLike, needs: Callable[[Header], int] = attrgette
         header = _checked_header(stream, path.stat().st_size, "the array")
         check_fits(needs(header), f"the array, {header},", AS_A_FILE_TO_STREAM)
         return _read_array(stream, header, "the array")
+
+
+def npy_header(path: Path) -> tuple[Header, int]:
+    """What a `.npy` file holds, and from which byte on."""
+    with path.open("rb") as stream:
+        return _checked_header(stream, path.stat().st_size, "the array"), stream.tell()
 
 
 def read_npz(

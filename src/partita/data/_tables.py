@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from partita.data._card import FileCard
 from partita.data._csv_table import CsvTable
 from partita.data._nearest import listed, nearest
 from partita.data._parquet_table import ParquetTable
@@ -14,6 +15,9 @@ from partita.data.dataset import Dataset
 
 Names = Sequence[str | int] | str | int | None  # columns of a table without a header line are called 0, 1, ...
 LEAVE_OUT = "leave such columns out with columns=, or name them as factors"
+
+CSV_CARD = FileCard("table", (".csv",), "a row each, all columns but labels and factors", "everything")
+PARQUET_CARD = FileCard("parquet", (".parquet",), "a row each, all columns but labels and factors", "pandas, polars")
 
 
 def load_csv(
@@ -107,6 +111,7 @@ def from_columns(table: Mapping[str, np.ndarray], chosen: Chosen, path: Path, mi
         labels=numbers(table, chosen.labels, path, missing) if chosen.labels else None,
         factors=np.stack(coded, 1) if coded else None,
         factor_names=chosen.factors,
+        feature_names=chosen.columns,
         name=path.stem,
         description=described(path, options),
     )

@@ -11,7 +11,7 @@ import numpy as np
 from partita.data._layout import arranged, arranged_shape, checked_axis
 from partita.data._movies import check_samples, pixel_courses
 from partita.data._nearest import listed
-from partita.data._npy import Header, npz_keys, read_npy, read_npz
+from partita.data._npy import Header
 from partita.data._some_rows import spread_rows
 from partita.data.dataset import Dataset, all_finite
 from partita.data.rows import DiskRows
@@ -30,6 +30,8 @@ def from_array(
     labels: Any = None,
     truth: Any = None,
     truth_groups: Sequence[Sequence[int]] | None = None,
+    columns: Mapping[str, Any] | None = None,
+    feature_names: Sequence[str] = (),
     samples: str | None = None,
     layout: str | None = None,
     name: str = "array",
@@ -44,7 +46,8 @@ def from_array(
     are brought into 0..1 (by 1/255, or by 1 when they hold only 0 and 1) and other data stay as they are.
 
     A movie (time, height, width) with `samples="pixels"` becomes one time course a pixel that changes, with factors row
-    and column; labels, which belong to the frames, are left out. `samples="frames"` makes each frame an image.
+    and column; labels and columns, which belong to the frames, are left out. `samples="frames"` makes each frame
+    an image.
 
     Parameters
     ----------
@@ -56,6 +59,10 @@ def from_array(
         Auxiliary labels u.
     truth : array (n, T), optional
         True latents, with their partition `truth_groups`.
+    columns : mapping of names to arrays (n,), optional
+        What else is known of each row: numbers or words.
+    feature_names : sequence of str
+        What the features are called.
     samples, layout, scale
         As above.
     name : str
@@ -76,7 +83,7 @@ def from_array(
     check_samples(samples)
     if samples == "pixels":
         x, factors, factor_sizes = pixel_courses(as_numbers(x, name), name)
-        factor_names, labels = ("row", "column"), None
+        factor_names, labels, columns = ("row", "column"), None, None
     images = x if isinstance(x, DiskRows) else as_observations(as_numbers(x, name), name, layout)
     if scale is None:
         scale = default_scale(images)
@@ -90,6 +97,8 @@ def from_array(
         labels=column_or_table(labels),
         truth=column_or_table(truth),
         truth_groups=None if truth_groups is None else tuple(tuple(group) for group in truth_groups),
+        columns=columns or {},
+        feature_names=tuple(feature_names),
         description=description or {"name": name},
     )
 
@@ -168,62 +177,12 @@ def columns_of(names: Sequence[str] | str | None, read: Callable[[str], np.ndarr
     return np.concatenate(parts, 1)  # pyright: ignore
 
 
-def load_npy(
-    path: Path, *, samples: str | None = None, layout: str | None = None, scale: float | None = None
-) -> Dataset:
-    """Observations from a `.npy` file."""
-    check_samples(samples)
-    x = read_npy(path, lambda header: bytes_needed(header, samples, layout))
-    options = {"samples": samples, "layout": layout, "scale": scale}
-    return from_array(
-        x, samples=samples, layout=layout, name=path.stem, scale=scale, description=described(path, options)
-    )
-
-
-def load_npz(
-    path: Path,
-    *,
-    key: str | None = None,
-    factors: str | None = None,
-    labels: Sequence[str] | str | None = None,
-    samples: str | None = None,
-    layout: str | None = None,
-    scale: float | None = None,
-) -> Dataset:
-    """Observations from a `.npz` file, with factors and labels where it has them; the options choose arrays by key."""
-    check_samples(samples)
-    plain = {name: shape for name, (dtype, shape) in npz_keys(path).items() if not dtype.hasobject}
-    key = key or observation_key(plain, path)
-    factors = factors or next((name for name in FACTOR_KEYS if name in plain and name != key), None)
-    labels = labels or next((name for name in LABEL_KEYS if name in plain and name != key), None)
-    label_keys = [labels] if isinstance(labels, str) else list(labels or ())
-    extra = [name for name in ("factor_names", "factor_sizes") if factors and name in plain]
-
-    def needs(name: str, header: Header) -> int:
-        return bytes_needed(header, samples, layout) if name == key else bytes_of_columns(header)
-
-    arrays = read_npz(path, [name for name in (key, factors, *label_keys, *extra) if name is not None], needs)
-    options = {"key": key, "factors": factors, "labels": labels, "samples": samples, "layout": layout, "scale": scale}
-    return from_array(
-        arrays[key],
-        factors=None if factors is None else arrays[factors],
-        factor_names=[str(name) for name in arrays.get("factor_names", ())],
-        factor_sizes=[int(size) for size in arrays.get("factor_sizes", ())],
-        labels=columns_of(label_keys, arrays.__getitem__),
-        samples=samples,
-        layout=layout,
-        name=path.stem,
-        scale=scale,
-        description=described(path, options),
-    )
-
-
 def observation_key(plain: Mapping[str, tuple[int, ...]], path: Path) -> str:
     """Which of the arrays (name -> shape) holds the observations: a usual name, or the only one that can."""
-    for key in OBSERVATION_KEYS:
-        if key in plain:
-            return key
     tables = [key for key, shape in plain.items() if len(shape) >= 2]
+    for key in OBSERVATION_KEYS:
+        if key in tables or (key in plain and not tables):
+            return key
     if len(tables) == 1:
         return tables[0]
     found = listed(f"{key} {shape}" for key, shape in plain.items()) if plain else "no array of numbers"

@@ -21,8 +21,9 @@ class Dataset:
     `x` is (n, features) float32 or (n, channels, height, width) uint8 or float32; the model sees `x * x_scale`. It may
     also be an array on disk (anything with `shape`, `dtype` and indexing by rows), which is read batch by batch.
     `factors` (n, F) are class indices, `labels` (n, m) the auxiliary labels u, `labelled` (n,) which rows may show them
-    (None: all), `truth` (n, T) true latent values with their partition `truth_groups`. `description` is JSON from which
-    the same data can be made again.
+    (None: all), `truth` (n, T) true latent values with their partition `truth_groups`. `columns` are what else is known
+    of each row, by name: (n,) numbers, or words; `feature_names` what the features of rows of numbers are called.
+    `description` is JSON from which the same data can be made again.
     """
 
     name: str
@@ -35,6 +36,8 @@ class Dataset:
     labelled: np.ndarray | None = None
     truth: np.ndarray | None = None
     truth_groups: tuple[tuple[int, ...], ...] | None = None
+    columns: Mapping[str, np.ndarray] = field(default_factory=dict)
+    feature_names: tuple[str, ...] = ()
     description: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self):
@@ -52,6 +55,8 @@ class Dataset:
         put("truth", _checked_numbers(self.truth, np.float64, "truth", self.size, where))
         put("labelled", _checked_mask(self.labelled, self.size, where))
         put("truth_groups", _checked_truth_groups(self.truth_groups, self.truth, where))
+        put("columns", _checked_columns(self.columns, self.size, where))
+        put("feature_names", _checked_names(self.feature_names, self.shape, where))
         put("description", _checked_json(self.description, where))
 
     @property
@@ -170,6 +175,25 @@ def _checked_mask(labelled, n: int, where: str) -> np.ndarray | None:
     if labelled.shape != (n,) or labelled.dtype != bool:
         raise ValueError(f"{where}: labelled must be {n} booleans, got {labelled.dtype} {labelled.shape}")
     return _read_only(labelled)
+
+
+def _checked_columns(columns, n: int, where: str) -> dict[str, np.ndarray]:
+    found = {}
+    for name, values in dict(columns).items():
+        values = np.asarray(values)
+        if values.shape != (n,) or values.dtype.kind not in "biufUO":
+            raise ValueError(
+                f"{where}: column {name!r} must be {n} numbers or words, got {values.dtype} {values.shape}"
+            )
+        found[str(name)] = _read_only(values)
+    return found
+
+
+def _checked_names(names, shape: tuple[int, ...], where: str) -> tuple[str, ...]:
+    names = tuple(str(name) for name in names)
+    if names and (len(shape) != 1 or len(names) != shape[0]):
+        raise ValueError(f"{where}: {len(names)} feature names, but observations of shape {shape}")
+    return names
 
 
 def _rows(values, what: str, n: int, where: str) -> np.ndarray:

@@ -7,16 +7,17 @@ from typing import Any
 from partita.data._card import Card
 from partita.data._fetch import found
 from partita.data._nearest import nearest
-from partita.data.load import DATASETS
+from partita.data.load import DATASETS, FORMATS, SUFFIXES
 
 
 def info(name: str) -> dict[str, Any]:
-    """Factors, size, licence, citation and files of a data set, as JSON: where each file is, or how to get it.
+    """Factors, size, licence, citation and files of a data set, as JSON: where each file is, or how to get it. Or what
+    is known of a kind of file: what a row becomes, and the options.
 
     Parameters
     ----------
     name : str
-        A name of `DATASETS`.
+        A name of `DATASETS`, or how a file's name ends (".h5ad").
 
     Returns
     -------
@@ -26,7 +27,11 @@ def info(name: str) -> dict[str, Any]:
     --------
     >>> info("pdsprites")["state"], info("pdsprites")["shape"]
     ('made here', [1, 32, 32])
+    >>> info(".h5ad")["options"]
+    ['layer', 'genes', 'factors', 'labels', 'stream']
     """
+    if name.startswith(".") or name in FORMATS:
+        return _of_files(name)
     if name not in DATASETS:
         raise ValueError(f"unknown data set {name!r}{nearest(name, DATASETS)}; there are {', '.join(DATASETS)}")
     source, card = DATASETS[name], DATASETS[name].card
@@ -57,6 +62,23 @@ def info(name: str) -> dict[str, Any]:
         "files": files,
         "state": _state(card, files),
         "obtain": card.obtain,
+    }
+
+
+def _of_files(name: str) -> dict[str, Any]:
+    """The card of a kind of file: of several for one ending, the last, which reads what the others do not know."""
+    suffix = f".{name.lstrip('.')}".lower()
+    found = [key for key, reader in FORMATS.items() if suffix in reader.card.files]
+    if name not in FORMATS and not found:
+        raise ValueError(f"files of type {name!r} are not read; {' '.join(SUFFIXES)} are")
+    key = name if name in FORMATS else found[-1]
+    reader = FORMATS[key]
+    return {
+        "name": key,
+        "files": list(reader.card.files) or ["a folder"],
+        "becomes": reader.card.becomes,
+        "written_by": reader.card.written_by,
+        "options": list(reader.options),
     }
 
 

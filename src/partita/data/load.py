@@ -6,15 +6,33 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from partita.data import cars3d, celeba, dsprites, mnist, mpi3d, pdsprites, shapes3d, smallnorb, sprites, synthetic
-from partita.data._card import Card
-from partita.data._hdf5 import load_h5
-from partita.data._images import load_folder, load_tiff
+from partita.data import (
+    _h5ad,
+    _hdf5,
+    _images,
+    _matlab,
+    _numpy_files,
+    _nwb,
+    _safetensors,
+    _shards,
+    _suite2p,
+    _tables,
+    _tenx,
+    cars3d,
+    celeba,
+    dsprites,
+    mnist,
+    mpi3d,
+    pdsprites,
+    shapes3d,
+    smallnorb,
+    sprites,
+    synthetic,
+)
+from partita.data._card import Card, FileCard
 from partita.data._nearest import nearest
 from partita.data._options import check_options, option_names
 from partita.data._reading import reading
-from partita.data._tables import load_csv, load_parquet
-from partita.data.arrays import load_npy, load_npz
 from partita.data.dataset import Dataset
 
 
@@ -48,16 +66,40 @@ DATASETS: dict[str, Source] = {
     "sprites": Source(sprites.sprites, sprites.CARD),
 }
 
-READERS: dict[str, Callable[..., Dataset]] = {
-    ".npy": load_npy,
-    ".npz": load_npz,
-    ".csv": load_csv,
-    ".parquet": load_parquet,
-    ".h5": load_h5,
-    ".hdf5": load_h5,
-    ".tif": load_tiff,
-    ".tiff": load_tiff,
+
+@dataclass(frozen=True)
+class Reader:
+    """A kind of file: the function that reads it, whose keywords are its options, what is known of it, and, where names
+    do not tell, how its content does."""
+
+    load: Callable[..., Dataset]
+    card: FileCard
+    knows: Callable[[Path], bool] = lambda path: True
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        return option_names(self.load)
+
+
+# Of those that a name allows, the first that knows the content reads it.
+FORMATS: dict[str, Reader] = {
+    "npy": Reader(_numpy_files.load_npy, _numpy_files.NPY_CARD),
+    "npz": Reader(_numpy_files.load_npz, _numpy_files.NPZ_CARD),
+    "csv": Reader(_tables.load_csv, _tables.CSV_CARD),
+    "parquet": Reader(_tables.load_parquet, _tables.PARQUET_CARD),
+    "10x": Reader(_tenx.load_10x, _tenx.CARD, _tenx.is_10x),
+    "hdf5": Reader(_hdf5.load_h5, _hdf5.CARD),
+    "h5ad": Reader(_h5ad.load_h5ad, _h5ad.CARD),
+    "nwb": Reader(_nwb.load_nwb, _nwb.CARD),
+    "mat": Reader(_matlab.load_mat, _matlab.CARD),
+    "safetensors": Reader(_safetensors.load_safetensors, _safetensors.CARD),
+    "tiff": Reader(_images.load_tiff, _images.TIFF_CARD),
+    "suite2p": Reader(_suite2p.load_suite2p, _suite2p.CARD, lambda path: bool(_suite2p.planes_of(path))),
+    "images": Reader(_images.load_folder, _images.FOLDER_CARD, _images.has_images),
+    "npy shards": Reader(_shards.load_npy_shards, _shards.CARD, lambda path: bool(_shards.numbered(path, ".npy"))),
+    "safetensors shards": Reader(_safetensors.load_safetensors, _safetensors.SHARDS_CARD),
 }
+SUFFIXES = tuple(dict.fromkeys(suffix for reader in FORMATS.values() for suffix in reader.card.files))
 
 
 def load(name_or_path: str | os.PathLike, **options: Any) -> Dataset:
@@ -69,9 +111,11 @@ def load(name_or_path: str | os.PathLike, **options: Any) -> Dataset:
     Parameters
     ----------
     name_or_path : str or path
-        A name of `DATASETS`, a file (.npz .npy .h5 .csv .parquet .tif), or a folder of images.
+        A name of `DATASETS`, a file (.npz .npy .h5 .csv .parquet .tif .h5ad .nwb .mat .safetensors), or a folder: of
+        images, of suite2p, or of .npy or .safetensors shards.
     **options
-        Keywords of the loader; `info(name)["options"]` lists those of a named data set.
+        Keywords of the loader; `info(name)["options"]` lists those of a named data set, and of a kind of file
+        (`info(".h5ad")`).
 
     Returns
     -------
@@ -92,15 +136,19 @@ def load(name_or_path: str | os.PathLike, **options: Any) -> Dataset:
     if not _looks_like_path(name_or_path, path):
         raise ValueError(
             f"unknown data set {str(name_or_path)!r}{nearest(str(name_or_path), DATASETS)}; "
-            f"there are {', '.join(DATASETS)}, or give a path to {' '.join(READERS)} or a folder of images"
+            f"there are {', '.join(DATASETS)}, or give a path to {' '.join(SUFFIXES)} or a folder of images"
         )
-    reader = READERS.get(path.suffix.lower()) or (load_folder if path.is_dir() else None)
     if not os.path.lexists(path):
         raise OSError(f"{path}: no such file")
-    if reader is None:
-        raise ValueError(f"{path}: files of type {path.suffix or '(none)'!r} are not read; {' '.join(READERS)} are")
+    suffix = path.suffix.lower()
+    named = [reader for reader in FORMATS.values() if suffix in reader.card.files]
+    candidates = named or [reader for reader in FORMATS.values() if path.is_dir() and not reader.card.files]
+    if not candidates:
+        raise ValueError(f"{path}: files of type {suffix or '(none)'!r} are not read; {' '.join(SUFFIXES)} are")
     with reading(path):
-        return _call(reader, str(path), options, path)
+        last = candidates.pop()
+        reader = next((each for each in candidates if each.knows(path)), last)
+        return _call(reader.load, str(path), options, path)
 
 
 def _call(loader: Callable[..., Dataset], name: str, options: dict[str, Any], *arguments: Any) -> Dataset:

@@ -58,7 +58,8 @@ class DiskRows:
         rows = np.flatnonzero(rows) if rows.dtype == bool else rows.astype(np.int64)
         if len(rows) and (rows.min() < -n or rows.max() >= n):
             raise IndexError(f"rows are 0 to {n - 1}, got {rows.min()} to {rows.max()}")
-        return self.read(rows % n).astype(self.dtype, copy=False)
+        with np.errstate(over="ignore", invalid="ignore"):  # what overflows is infinite, and refused as that
+            return self.read(rows % n).astype(self.dtype, copy=False)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         """In blocks: what is unpacked and converted never stands beside the whole."""
@@ -100,9 +101,12 @@ def decoded_rows(paths: Sequence[Path], decode: Callable[[Path], np.ndarray], sh
 
 def settled(rows: DiskRows, stream: bool | None) -> DiskRows | np.ndarray:
     """The rows themselves if they are to be streamed, else the whole array: None decides by the free memory."""
-    if stream is None:
-        stream = rows.nbytes > SHARE_OF_MEMORY * free_memory()
-    return rows if stream else np.asarray(rows)
+    return rows if streams(rows.nbytes, stream) else np.asarray(rows)
+
+
+def streams(size: int, stream: bool | None) -> bool:
+    """Whether an array of so many bytes stays on disk: as said, else by the free memory."""
+    return size > SHARE_OF_MEMORY * free_memory() if stream is None else stream
 
 
 def batches(dataset: Dataset, indices: Iterable[np.ndarray], *, ahead: int = 4) -> Iterator[np.ndarray]:

@@ -256,6 +256,7 @@ def _taken(dataset: Dataset, rows: np.ndarray, step: dict[str, Any]) -> Dataset:
         labels=of(dataset.labels),
         labelled=of(dataset.labelled),
         truth=of(dataset.truth),
+        columns={name: column[rows] for name, column in dataset.columns.items()},
         description=_noted(dataset, step),
     )
 
