@@ -10,13 +10,17 @@ import gzip
 import io
 import json
 import random
+import shutil
 import sys
 import tarfile
+import tempfile
 import traceback
 import warnings
 from pathlib import Path
 
+import layouts
 import numpy as np
+from scipy import sparse
 
 from partita.data import Dataset, from_array, load
 from partita.data._reading import reading
@@ -38,6 +42,9 @@ def npy():
 def npz():
     for save in (np.savez, np.savez_compressed):
         yield ".npz", _saved(lambda stream, save=save: save(stream, x=TABLE, factors=np.arange(40) % 4))
+    packed = sparse.csr_array(layouts.COUNTS)
+    parts = {name: getattr(packed, name) for name in ("data", "indices", "indptr", "shape")}
+    yield ".npz", _saved(lambda stream: np.savez(stream, **parts, format="csr", donor=layouts.DONORS))
     yield ".npz", _saved(lambda stream: np.savez(stream, imgs=IMAGES, metadata=np.array({"a": 1}, dtype=object)))
 
 
@@ -127,8 +134,87 @@ def attributes():
     yield ".txt", "\n".join(lines).encode()
 
 
+def h5ad():
+    for kind, options in (("csr", {}), ("csc", {"chunks": (20,), "compression": "gzip"}), ("dense", {})):
+        yield ".h5ad", _saved(lambda stream, kind=kind, options=options: layouts.h5ad(stream, kind, **options))
+    yield ".h5ad", _saved(layouts.old_h5ad)
+
+
+def tenx():
+    for version in (2, 3):
+        yield ".h5", _saved(lambda stream, version=version: layouts.tenx(stream, version))
+
+
+def nwb():
+    yield ".nwb", _saved(layouts.nwb)
+    yield ".nwb", _saved(lambda stream: layouts.nwb(stream, units=False, movie=True))
+
+
+def mat():
+    from scipy.io import savemat
+
+    content = {
+        "x": TABLE,
+        "movie": IMAGES,
+        "cells": sparse.csc_array(layouts.COUNTS),
+        "who": "a",
+        "s": {"rates": TABLE},
+    }
+    for packed in (False, True):
+        yield ".mat", _saved(lambda stream, packed=packed: savemat(stream, content, do_compression=packed))
+    yield ".mat", _saved(lambda stream: savemat(stream, {"x": TABLE}, format="4"))
+
+
+def mat73():
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "a.mat"
+        layouts.mat73(path)
+        yield ".mat", path.read_bytes()
+
+
+def safetensors():
+    from safetensors.numpy import save
+
+    yield ".safetensors", save({"acts": TABLE, "position": np.arange(40)})
+    yield ".safetensors", save({"acts": TABLE.astype(np.float16).reshape(10, 4, 3)})
+
+
+def trace():
+    """F.npy of a suite2p folder, and iscell.npy beside it."""
+    yield "F.npy", _saved(lambda stream: np.save(stream, layouts.TRACES))
+    yield "iscell.npy", _saved(lambda stream: np.save(stream, layouts.ACCEPTED))
+    yield "Fneu.npy", _saved(lambda stream: np.save(stream, layouts.AROUND))
+
+
+def shard():
+    yield "1.npy", _saved(lambda stream: np.save(stream, TABLE))
+    yield "2.npy", _saved(lambda stream: np.save(stream, TABLE[:7]))
+
+
 FORMATS = {
-    maker.__name__: maker for maker in (npy, npz, csv, parquet, h5, tif, picture, idx, norb, matlab, tar, attributes)
+    maker.__name__: maker
+    for maker in (
+        npy,
+        npz,
+        csv,
+        parquet,
+        h5,
+        tif,
+        picture,
+        idx,
+        norb,
+        matlab,
+        tar,
+        attributes,
+        h5ad,
+        tenx,
+        nwb,
+        mat,
+        mat73,
+        safetensors,
+        trace,
+        shard,
+    )
 }
 
 
@@ -147,7 +233,41 @@ def read(kind, path):
         return from_array([[len(content())] for _, content in _from_archive(path)])
     if kind == "attributes":
         return from_array(read_attributes(path)[2])
+    if kind in ("mat", "mat73"):
+        return _first_of(path, ("x", "spikes", "cells", "movie", "s.rates"))
+    if kind in ("trace", "shard"):
+        return _in_a_folder(kind, path)
     return load(path)
+
+
+def _first_of(path, keys):
+    """Every array by its name; the first that can be read, or the last refusal."""
+    found, refusal = None, None
+    for key in keys:
+        try:
+            found = load(path, key=key)
+        except (ValueError, OSError) as error:
+            refusal = error
+    if found is None:
+        raise refusal
+    return found
+
+
+def _in_a_folder(kind, path):
+    """The file among whole ones of its kind, under its own name."""
+    folder = path.parent / kind
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    for suffix, content in FORMATS[kind]():
+        (folder / f"fuzz{suffix}" if kind == "shard" else folder / suffix).write_bytes(content)
+    name = path.name if kind == "shard" else path.name.removeprefix("fuzz")
+    shutil.copy(path, folder / name)
+    try:
+        return load(folder)
+    except (ValueError, OSError) as error:
+        if folder.name not in str(error):
+            raise
+        raise type(error)(f"{path.name}: {error}") from error
 
 
 def _two_dimensions(array):
@@ -157,6 +277,7 @@ def _two_dimensions(array):
 
 
 def _saved(write):
+    """What a function writes into a stream."""
     stream = io.BytesIO()
     write(stream)
     return stream.getvalue()

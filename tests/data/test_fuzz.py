@@ -9,6 +9,7 @@ import pytest
 
 FUZZ = Path(__file__).parent / "fuzz.py"
 FORMATS = "npy npz csv parquet h5 tif picture idx norb matlab tar attributes".split()  # noqa: SIM905
+FORMATS += "h5ad tenx nwb mat mat73 safetensors trace shard".split()  # noqa: SIM905
 
 
 def run(kind, count, seed, folder):

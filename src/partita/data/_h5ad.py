@@ -10,6 +10,7 @@ from partita.data._card import FileCard
 from partita.data._cells import Genes, cells, is_counts, say_if_normalised
 from partita.data._h5_frame import frame_columns, frame_index, numbers
 from partita.data._hdf5 import OpenFile, check_chunk, h5_rows, inner_array, inner_item
+from partita.data._memory import check_fits
 from partita.data._nearest import listed, nearest
 from partita.data._reading import existing_file, reading
 from partita.data._sparse import DenseTable, SparseTable, Table
@@ -21,6 +22,8 @@ CARD = FileCard(
     becomes="a cell a row: X or a layer, sparse or not; columns of obs, and the total of each cell, are kept by name",
     written_by="anndata, scanpy, scvi-tools, CELLxGENE",
 )
+
+BYTES_A_LINE = 48  # as stored, as a whole number, and while it is compared with the next
 
 
 def load_h5ad(
@@ -94,6 +97,8 @@ def h5_sparse(path: Path, file: Any, key: str, shape: tuple[int, int], *, by_row
     """The sparse table in the group `key`: arrays data, indices and indptr."""
     for name in ("data", "indices", "indptr"):
         check_chunk(inner_array(file, f"{key}/{name}"), f"{key}/{name}")
+    lines = inner_array(file, f"{key}/indptr").size
+    check_fits(BYTES_A_LINE * lines, f"where each of {lines:,} lines of {key} begins", "take fewer cells")
     opened = OpenFile(path)
     arrays = lambda: (opened.array(f"{key}/data"), opened.array(f"{key}/indices"))  # noqa: E731
     return SparseTable(arrays, numbers(file, f"{key}/indptr"), shape, by_rows)

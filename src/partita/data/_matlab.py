@@ -1,7 +1,5 @@
-"""`.mat` files of Matlab: to version 7 through scipy, of version 7.3, which is HDF5, through h5py."""
+"""`.mat` files of Matlab: arrays of numbers, in versions 4, 5 to 7, and 7.3, which is HDF5."""
 
-import struct
-import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,10 +9,12 @@ import numpy as np
 from partita.data._card import FileCard
 from partita.data._h5_frame import numbers
 from partita.data._hdf5 import inner_item
+from partita.data._mat5 import SMALLER, is_mat5, read_mat5
 from partita.data._memory import check_fits
 from partita.data._movies import check_samples
 from partita.data._nearest import listed, nearest
 from partita.data._reading import existing_file, reading
+from partita.data._sparse import SparseTable
 from partita.data.arrays import columns_of, described, from_array, observation_key
 from partita.data.dataset import Dataset
 
@@ -24,15 +24,7 @@ CARD = FileCard(
     becomes="a row each of a matrix, a frame each of (height, width, time); fields of structs by name, as in session.x",
     written_by="Matlab, Octave, scipy.io.savemat",
 )
-NUMBERS = {
-    "double",
-    "single",
-    "logical",
-    "sparse",
-    *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),
-}
-HEADER, BLOCK, COMPRESSED = 128, 1 << 20, 15
-SMALLER = "save fewer variables, or an array as HDF5 (.h5), which stream=true reads as it is needed"
+NUMBERS = {"double", "single", "logical", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))}
 
 
 def load_mat(
@@ -51,7 +43,7 @@ def load_mat(
     check_samples(samples)
     path = existing_file(path)
     with reading(path):
-        arrays = _of_hdf5(path) if _is_hdf5(path) else _of_scipy(path)
+        arrays = _arrays(path)
         key = key or observation_key(_shapes(arrays), path)
         if key not in arrays:
             raise ValueError(f"has no array of numbers {key!r}{nearest(key, arrays)}; it has {listed(arrays)}")
@@ -92,79 +84,27 @@ def _observations_first(array: np.ndarray, axis: int | None, key: str) -> np.nda
     return np.moveaxis(array, axis - 1, 0)
 
 
-def _is_hdf5(path: Path) -> bool:
+def _arrays(path: Path) -> dict[str, np.ndarray]:
+    """Arrays of numbers by name, whatever the version."""
     import h5py
 
-    return bool(h5py.is_hdf5(path))
-
-
-def _of_scipy(path: Path) -> dict[str, np.ndarray]:
-    """Arrays of numbers, and those in structs, once it is known how much there is to unpack."""
-    from scipy.io import loadmat, whosmat
-
-    unpacked = _unpacked_bytes(path)
-    check_fits(4 * unpacked, f"its content, {unpacked:,} bytes unpacked,", SMALLER)
-    kinds = {name: (kind, shape) for name, shape, kind in whosmat(str(path), appendmat=False)}
-    wanted = [name for name, (kind, _) in kinds.items() if kind in NUMBERS or kind == "struct"]
-    if not wanted:
-        raise ValueError(f"has no array of numbers; it has {listed(f'{n} ({kind})' for n, (kind, _) in kinds.items())}")
-    for name, (kind, shape) in kinds.items():  # what the headers claim, which damage may have changed
-        claimed = 8 * np.prod([float(max(0, n)) for n in shape])
-        if kind in NUMBERS and kind != "sparse" and claimed > 64 * max(unpacked, 1):
-            raise ValueError(f"{name!r} claims shape {shape}, more than the file holds")
-    content = loadmat(str(path), appendmat=False, variable_names=wanted, simplify_cells=True)
-    found: dict[str, np.ndarray] = {}
-    for name in wanted:
-        if name in content:
-            _collect(name, content[name], found)
+    if h5py.is_hdf5(path):
+        found = _of_hdf5(path)
+    else:
+        with path.open("rb") as file:
+            found = read_mat5(file) if is_mat5(file) else _of_version_4(path)
+    if not found:
+        raise ValueError("has no array of real numbers")
     return found
 
 
-def _collect(name: str, value: Any, found: dict[str, np.ndarray]) -> None:
-    if isinstance(value, dict):
-        for field, inner in value.items():
-            _collect(f"{name}.{field}", inner, found)
-        return
-    if hasattr(value, "toarray"):
-        check_fits(8 * float(np.prod(value.shape)), f"{name!r}, {value.shape} with its zeros,", SMALLER)
-        _check_sparse(value, name)
-        value = value.toarray()
-    if isinstance(value, np.ndarray | float | int) and np.asarray(value).dtype.kind in "biuf":
-        array = np.asarray(value)
-        found[name] = array.reshape(-1, 1) if array.ndim < 2 else array
+def _of_version_4(path: Path) -> dict[str, np.ndarray]:
+    from scipy.io import loadmat, whosmat
 
-
-def _check_sparse(value: Any, name: str) -> None:
-    """Places outside of the table would be written outside of memory."""
-    compressed = value.tocsc(copy=False)
-    ends, places = np.asarray(compressed.indptr), np.asarray(compressed.indices)
-    whole = len(ends) == value.shape[1] + 1 and ends[0] == 0 and (np.diff(ends) >= 0).all() and ends[-1] <= len(places)
-    if not whole or (len(places) and (places.min() < 0 or places.max() >= value.shape[0])):
-        raise ValueError(f"the sparse array {name!r} has entries outside of its shape {value.shape}")
-
-
-def _unpacked_bytes(path: Path) -> int:
-    """How much the variables of a file take unpacked; counted by unpacking them piece by piece."""
-    size = path.stat().st_size
-    with path.open("rb") as file:
-        head = file.read(HEADER)
-        order = {b"IM": "<", b"MI": ">"}.get(head[126:128])
-        if order is None:  # version 4, which packs nothing
-            return size
-        total = size
-        while len(tag := file.read(8)) == 8:
-            kind, length = struct.unpack(f"{order}II", tag)
-            if kind != COMPRESSED:
-                file.seek(length, 1)
-                continue
-            unpack, left = zlib.decompressobj(), length
-            while left > 0 and (piece := file.read(min(BLOCK // 64, left))):
-                left -= len(piece)
-                while piece and not unpack.eof:
-                    total += len(unpack.decompress(piece, BLOCK))
-                    piece = unpack.unconsumed_tail
-            file.seek(max(0, left), 1)
-        return total
+    claimed = 16.0 * sum(np.prod([float(max(0, n)) for n in shape]) for _, shape, _ in whosmat(path, appendmat=False))
+    check_fits(claimed, "its content", SMALLER)
+    content = loadmat(path, appendmat=False)
+    return {name: a for name, a in content.items() if isinstance(a, np.ndarray) and a.dtype.kind in "biuf"}
 
 
 def _of_hdf5(path: Path) -> dict[str, np.ndarray]:
@@ -201,8 +141,6 @@ def _claimed(file: Any, place: str) -> int:
 
 
 def _sparse(file: Any, place: str, rows: int) -> np.ndarray:
-    from partita.data._sparse import SparseTable
-
     ends = numbers(file, f"{place}/jc")
     parts = [numbers(file, f"{place}/{name}") if f"{place}/{name}" in file else np.zeros(0) for name in ("data", "ir")]
     values, at = parts[0], parts[1].astype(np.int64)

@@ -9,6 +9,7 @@ import numpy as np
 
 from partita.data._card import Card, RemoteFile
 from partita.data._fetch import advice, found, obtain, places
+from partita.data._mat5 import read_mat5
 from partita.data._memory import check_fits
 from partita.data._npy import read_npz
 from partita.data._reading import reading
@@ -131,10 +132,8 @@ def stacked(models: Iterator[Model], path: Path) -> np.ndarray:
 
 
 def read_model(content: bytes) -> np.ndarray:
-    """Views (elevation, azimuth, colour, row, column) of one .mat file, whose header is looked at first."""
-    from scipy.io import loadmat, whosmat
-
-    headers = {name: (shape, kind) for name, shape, kind in whosmat(io.BytesIO(content))}
-    if headers.get("im") != (STORED, "uint8"):
-        raise ValueError(f"expected an array im, uint8 {STORED}, found {headers.get('im', 'none')}")
-    return loadmat(io.BytesIO(content), variable_names=["im"])["im"].transpose(4, 3, 2, 0, 1)
+    """Views (elevation, azimuth, colour, row, column) of one .mat file."""
+    views = read_mat5(io.BytesIO(content)).get("im")
+    if views is None or views.shape != STORED or views.dtype != np.uint8:
+        raise ValueError(f"expected an array im, uint8 {STORED}, found {'none' if views is None else views.shape}")
+    return views.transpose(4, 3, 2, 0, 1)
