@@ -9,6 +9,7 @@ import sys
 import h5py
 import numpy as np
 import pytest
+import scipy.io
 from PIL import Image
 
 from partita.data import _memory as memory
@@ -62,7 +63,7 @@ def npy(folder):
         header = {"descr": "|u1", "fortran_order": False, "shape": (30 * MB, 1)}
         np.lib.format.write_array_header_1_0(file, header)
         file.truncate(file.tell() + 30 * MB)
-    return {}
+    return {"stream": False}
 
 
 def npz(folder):
@@ -133,9 +134,40 @@ def idx(folder):
     return {}
 
 
+def h5ad(folder):
+    """A thousand cells whose entries are all claimed: 4 kB on disk."""
+    with h5py.File(folder / "claims.h5ad", "w") as file:
+        group = file.create_group("X")
+        group.attrs.update({"encoding-type": "csr_matrix", "shape": np.array([1000, 30_000])})
+        for name in ("data", "indices"):
+            group.create_dataset(name, (30_000_000,), "f4" if name == "data" else "i4", chunks=(1024,))
+        group["indptr"] = 30_000 * np.arange(1001)
+    return {"stream": False}
+
+
+def mat(folder):
+    scipy.io.savemat(folder / "zeros.mat", {"x": np.zeros((4 * MB, 1))}, do_compression=True)
+    return {}
+
+
+def safetensors(folder):
+    header = b'{"x":{"dtype":"U8","shape":[31457280,1],"data_offsets":[0,31457280]}}'
+    with open(folder / "bytes.safetensors", "wb") as file:
+        file.write(len(header).to_bytes(8, "little") + header)
+        file.truncate(file.tell() + 30 * MB)
+    return {"stream": False}
+
+
+def nwb(folder):
+    with h5py.File(folder / "long.nwb", "w") as file:
+        file["units/spike_times"] = np.array([0.0, 1e9])
+        file["units/spike_times_index"] = np.array([1, 2])
+    return {"bin": 1.0}
+
+
 CHILD = """
 import json, resource, sys
-import numpy, h5py, PIL.Image, PIL.TiffImagePlugin, PIL.PngImagePlugin, pyarrow.parquet
+import numpy, h5py, safetensors, scipy.sparse, PIL.Image, PIL.TiffImagePlugin, PIL.PngImagePlugin, pyarrow.parquet
 from partita.data import load, _memory as memory
 from partita.data.mnist import read_idx
 PIL.Image.init()
@@ -169,7 +201,25 @@ limited = pytest.mark.skipif(sys.platform != "linux", reason="needs limits of ad
 
 @limited
 @pytest.mark.parametrize(
-    "write", [npy, npz, npz_factors, h5, h5_factors, h5_chunk, movie, csv, parquet, tif, pictures, idx]
+    "write",
+    [
+        npy,
+        npz,
+        npz_factors,
+        h5,
+        h5_factors,
+        h5_chunk,
+        movie,
+        csv,
+        parquet,
+        tif,
+        pictures,
+        idx,
+        h5ad,
+        mat,
+        safetensors,
+        nwb,
+    ],
 )
 def test_small_files_that_need_much_are_refused_before_they_take_it(tmp_path, write):
     options = write(tmp_path)

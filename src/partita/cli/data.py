@@ -13,19 +13,23 @@ def data(
     samples: Annotated[str | None, typer.Option(help="of a movie: pixels (a time course each) or frames")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print one JSON document")] = False,
 ) -> None:
-    """List the data sets that have a name; with NAME, its factors, licence, citation, and where it is."""
+    """List the data sets that have a name, and the kinds of files; with NAME, its factors, licence, citation, and where
+    it is; with a path, what is in it; with .h5ad, say, what becomes of such files."""
     import json
 
     from partita.cli.values import parse_data
     from partita.data import DATASETS, info
+    from partita.data.load import FORMATS, SUFFIXES
 
     if name is not None:
         where, options = parse_data(name)
         if samples is not None:
             options["samples"] = samples
-        if show is None and where in DATASETS:
+        files = where in FORMATS or where.lower() in SUFFIXES
+        if show is None and (where in DATASETS or files):
             card = info(where)
-            print(json.dumps(card, indent=1) if as_json else "\n".join(_lines(card)))
+            in_words = _lines_of_files if files else _lines
+            print(json.dumps(card, indent=1) if as_json else "\n".join(in_words(card)))
         else:
             _look(where, options, show, as_json)
         return
@@ -37,6 +41,9 @@ def data(
         return
     for row in rows:
         print(f"{row['name']:<12} {row['summary']}\n{'':<12} {_amount(row['bytes'])} in memory; {row['state']}")
+    print("\nfiles and folders, by their path:")
+    for each in FORMATS.values():
+        print(f"{' '.join(each.card.files) or 'a folder':<13} {each.card.name}: {each.card.becomes}")
     print("\noptions go behind the name, as in --data groups:seed=1,size=500; `partita data NAME` lists them")
 
 
@@ -77,6 +84,7 @@ def _look(where: str, options: dict, show: Path | None, as_json: bool) -> None:
         "type": str(dataset.x.dtype),
         "factors": dict(zip(dataset.factor_names, dataset.factor_sizes)),
         "labels": 0 if dataset.labels is None else dataset.labels.shape[1],
+        "columns": list(dataset.columns),
         "streamed": not dataset.in_memory,
         "picture": None if show is None else str(show),
     }
@@ -87,11 +95,19 @@ def _look(where: str, options: dict, show: Path | None, as_json: bool) -> None:
     shape = " x ".join(str(extent) for extent in dataset.shape)
     about = [f"{dataset.name}: {dataset.size:,} rows of {shape} {facts['type']}"]
     about += [f"factors {factors}"] * bool(factors) + [f"labels: {facts['labels']} a row"] * bool(facts["labels"])
+    about += [f"columns {', '.join(dataset.columns)}"] * bool(dataset.columns)
     about += ["read from disk as needed"] * facts["streamed"]
     print("; ".join(about))
     say_units(dataset)
     if show is not None:
         print(show)
+
+
+def _lines_of_files(card: dict) -> list[str]:
+    """The card of a kind of file, one fact a line."""
+    facts = {"becomes": card["becomes"], "written by": card["written_by"], "options": ", ".join(card["options"])}
+    lines = [f"{card['name']}: {' '.join(card['files'])}"]
+    return lines + [f"  {key:<11}{value}" for key, value in facts.items() if value]
 
 
 def _lines(card: dict) -> list[str]:

@@ -29,7 +29,7 @@ GREY = ("1", "L", "LA", "I;16", "I;16B", "I;16L")
 FOLDER_CARD = FileCard(
     name="images",
     files=(),
-    becomes="a folder: an image a row; subfolders become a factor",
+    becomes="an image a row; subfolders become a factor",
     written_by="png, jpg, bmp, gif, webp, ppm, tif",
 )
 TIFF_CARD = FileCard("TIFF", (".tif", ".tiff"), "a page a row", "microscopes, ImageJ")

@@ -31,7 +31,9 @@ def reading(path: Path) -> Iterator[None]:
 
 def _one_line(error: BaseException) -> str:
     text = " ".join(str(error).split()) or type(error).__name__
-    return text if isinstance(error, ValueError) else f"damaged or not of the format its name says ({text})"
+    return (
+        text if isinstance(error, ValueError) else f"damaged or not of the format its name says ({text}); save it again"
+    )
 
 
 def existing_file(path: str | os.PathLike) -> Path:

@@ -19,7 +19,7 @@ CARD = FileCard(
     becomes="a row each of the one table (rows, width), a token each of (sequences, tokens, width)",
     written_by="safetensors, transformers",
 )
-SHARDS_CARD = FileCard("safetensors shards", (), "a folder: the rows of one file after the other", "as above")
+SHARDS_CARD = FileCard(".safetensors shards", (), "the rows of one file after the other", "safetensors, transformers")
 TYPES = {
     "F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "i1",
     "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "u1", "BOOL": "?",

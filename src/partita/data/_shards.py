@@ -22,9 +22,9 @@ from partita.data.dataset import Dataset
 from partita.data.rows import DiskRows, settled
 
 CARD = FileCard(
-    name="shards",
+    name=".npy shards",
     files=(),
-    becomes="a folder of .npy or of .safetensors: the rows of one file after the other, in the order of their numbers",
+    becomes="the rows of one file after the other, in the order of their numbers; large ones stay on disk",
     written_by="whoever stores activations, in pieces of one width",
 )
 MOST_OPEN = 256  # files

@@ -14,7 +14,7 @@ from partita.data.dataset import Dataset
 CARD = FileCard(
     name="suite2p",
     files=(),
-    becomes="a folder: a frame a row, a feature for each accepted cell of all planes; fluorescence less neuropil",
+    becomes="a frame a row, a feature for each accepted cell of all planes: fluorescence less neuropil",
     written_by="suite2p",
 )
 SIGNALS = ("F", "spks")

@@ -26,10 +26,12 @@ def load_csv(
     columns: Names = None,
     labels: Names = None,
     factors: Names = None,
+    covariates: Names = None,
 ) -> Dataset:
-    """Rows of a `.csv` file, with or without a header line; `columns`, `labels` and `factors` choose by name."""
+    """Rows of a `.csv` file, with or without a header line; `columns`, `labels`, `factors` and `covariates`, which are
+    kept by name, choose."""
     table = CsvTable(path)
-    chosen = Chosen.of(table.names, path, columns, labels, factors)
+    chosen = Chosen.of(table.names, path, columns, labels, factors, covariates)
     read = table.columns()
 
     def first(name: str) -> str:
@@ -50,10 +52,11 @@ def load_parquet(
     columns: Names = None,
     labels: Names = None,
     factors: Names = None,
+    covariates: Names = None,
 ) -> Dataset:
-    """Rows of a `.parquet` file; `columns`, `labels` and `factors` choose by name."""
+    """Rows of a `.parquet` file; `columns`, `labels`, `factors` and `covariates`, which are kept by name, choose."""
     table = ParquetTable(path)
-    chosen = Chosen.of(table.names, path, columns, labels, factors)
+    chosen = Chosen.of(table.names, path, columns, labels, factors, covariates)
     check_text(chosen, table.text, path)
     read = table.columns(chosen.every)
     return from_columns(read, chosen, path, lambda name: f"in row {int(np.isnan(read[name]).argmax()) + 1}: it is null")
@@ -61,27 +64,29 @@ def load_parquet(
 
 @dataclass(frozen=True)
 class Chosen:
-    """Which columns are observations, labels and factors."""
+    """Which columns are observations, labels and factors, and which are known beside them."""
 
     columns: list[str]
     labels: list[str]
     factors: list[str]
+    covariates: list[str]
 
     @classmethod
-    def of(cls, known: Collection[str], path: Path, columns: Names, labels: Names, factors: Names) -> "Chosen":
-        """By default the observations are all that are neither labels nor factors."""
+    def of(cls, known: Collection[str], path: Path, *wanted: Names) -> "Chosen":
+        """From the names of observations, labels, factors and covariates; observations are all others unless said."""
         known = dict.fromkeys(known)
-        of_labels, of_factors = _names(labels, known, path), _names(factors, known, path)
-        taken = {*of_labels, *of_factors}
+        columns = wanted[0]
+        of_labels, of_factors, beside = (_names(names, known, path) for names in wanted[1:])
+        taken = {*of_labels, *of_factors, *beside}
         rest = [name for name in known if name not in taken]
         observed = rest if columns is None else _names(columns, known, path)
         if not observed:
             raise ValueError(f"{path}: no column is left for the observations")
-        return cls(observed, of_labels, of_factors)
+        return cls(observed, of_labels, of_factors, beside)
 
     @property
     def every(self) -> list[str]:
-        return list(dict.fromkeys([*self.columns, *self.labels, *self.factors]))
+        return list(dict.fromkeys([*self.columns, *self.labels, *self.factors, *self.covariates]))
 
 
 def _names(wanted: Names, known: Mapping[str, None], path: Path) -> list[str]:
@@ -105,12 +110,14 @@ def check_text(chosen: Chosen, text: set[str], path: Path, first: Callable[[str]
 def from_columns(table: Mapping[str, np.ndarray], chosen: Chosen, path: Path, missing: Callable[[str], str]) -> Dataset:
     """The data set; factors may be text or numbers. `missing` says where the first missing number of a column is."""
     coded = [classes(table[name]) for name in chosen.factors]
-    options = {"columns": chosen.columns, "labels": chosen.labels, "factors": chosen.factors}
+    options = {name: getattr(chosen, name) for name in ("columns", "labels", "factors", "covariates")}
+    beside = [name for name in (*chosen.labels, *chosen.factors, *chosen.covariates) if name not in chosen.columns]
     return from_array(
         numbers(table, chosen.columns, path, missing),
         labels=numbers(table, chosen.labels, path, missing) if chosen.labels else None,
         factors=np.stack(coded, 1) if coded else None,
         factor_names=chosen.factors,
+        columns={name: table[name] for name in beside},
         feature_names=chosen.columns,
         name=path.stem,
         description=described(path, options),

@@ -16,7 +16,7 @@ from partita.data.dataset import Dataset
 CARD = FileCard(
     name="10x Genomics",
     files=(".h5", ".hdf5"),
-    becomes="a cell a row: counts of gene expression, or of another kind of features; the total of each cell is kept",
+    becomes="a cell a row: counts of genes, or of another kind of features; the total of each cell is kept",
     written_by="Cell Ranger",
 )
 ARRAYS = ("barcodes", "data", "indices", "indptr", "shape")
