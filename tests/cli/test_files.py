@@ -8,6 +8,8 @@ from PIL import Image
 
 from partita.cli.main import _explained, app
 
+from ..data import layouts
+
 TRAIN = ["train", "vae", "--network", "linear", "--latents", "2", "--steps", "10", "--out", "study"]
 
 
@@ -74,6 +76,23 @@ def test_folders_of_images_keep_their_size(partita, tmp_path):
     Image.effect_noise((20, 28), 60).save(tmp_path / "pictures/b.png")
     refused(partita("data", "pictures"), "pictures: images of different sizes", "size=64")
     assert "2 rows of 1 x 16 x 24" in partita("data", "pictures:size=[16,24]").stdout
+
+
+def test_files_of_single_cells_from_the_shell(partita, tmp_path):
+    layouts.h5ad(tmp_path / "cells.h5ad")
+    assert "options    layer, genes, factors, labels, stream" in partita("data", ".h5ad").stdout
+    said = partita("data", "cells.h5ad:genes=7").stdout
+    assert "60 rows of 7 float32; factors donor (3), doublet (2); columns total, age, donor, doublet" in said
+    ended = partita("train", "vae", "--data", "cells.h5ad:genes=7", "--steps", "5", "--latents", "2")
+    assert ended.returncode == 0, ended.stderr
+    assert partita("evaluate", "runs").returncode == 0
+    (tmp_path / "wrong.h5ad").write_bytes(b"barcode,gene\n" * 40)
+    refused(partita("train", "vae", "--data", "wrong.h5ad"), "wrong.h5ad: ", "not of the format its name says")
+    layouts.h5ad(tmp_path / "normal.h5ad", table=np.log1p(0.3 * layouts.COUNTS))
+    ended = partita("data", "normal.h5ad")
+    assert ended.returncode == 0
+    assert "normal.h5ad: the numbers of X are not counts" in ended.stderr
+    assert "already normalised" in ended.stderr
 
 
 def test_a_table_of_very_many_columns_is_refused_in_few_words(partita, tmp_path):

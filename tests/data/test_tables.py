@@ -23,6 +23,16 @@ def test_without_header(table):
     assert chosen.factor_names == ("2",)
 
 
+def test_covariates_are_kept_by_name_and_not_observed(table):
+    path = table("gene1,gene2,donor,total\n1,2,anna,10\n3,4,ben,\n")
+    data = load(path, covariates=["donor", "total"])
+    np.testing.assert_array_equal(data.x, [[1, 2], [3, 4]])
+    assert list(data.columns["donor"]) == ["anna", "ben"]
+    np.testing.assert_array_equal(data.columns["total"], [10, np.nan])
+    assert data.feature_names == ("gene1", "gene2")
+    assert list(load(path, factors="donor", covariates="total").columns) == ["donor", "total"]
+
+
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
 def test_header_and_delimiters(table, delimiter):
     path = table("a,b,age\r\n1,2,30\r\n3,-4e-1,40\r\n\r\n".replace(",", delimiter))

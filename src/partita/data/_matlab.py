@@ -1,6 +1,7 @@
 """`.mat` files of Matlab: arrays of numbers, in versions 4, 5 to 7, and 7.3, which is HDF5."""
 
 from collections.abc import Mapping, Sequence
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -101,7 +102,8 @@ def _arrays(path: Path) -> dict[str, np.ndarray]:
 def _of_version_4(path: Path) -> dict[str, np.ndarray]:
     from scipy.io import loadmat, whosmat
 
-    claimed = 16.0 * sum(np.prod([float(max(0, n)) for n in shape]) for _, shape, _ in whosmat(path, appendmat=False))
+    shapes = [[max(0, int(n)) for n in shape] for _, shape, _ in whosmat(path, appendmat=False)]
+    claimed = 16.0 * sum(map(prod, shapes))
     check_fits(claimed, "its content", SMALLER)
     content = loadmat(path, appendmat=False)
     return {name: a for name, a in content.items() if isinstance(a, np.ndarray) and a.dtype.kind in "biuf"}
@@ -120,7 +122,7 @@ def _of_hdf5(path: Path) -> dict[str, np.ndarray]:
             item = inner_item(file, place)
             name = place.replace("/", ".")
             if isinstance(item, h5py.Group) and "MATLAB_sparse" in item.attrs:
-                found[name] = _sparse(file, place, int(item.attrs["MATLAB_sparse"]))
+                found[name] = _sparse(file, place, int(np.asarray(item.attrs["MATLAB_sparse"])))
             elif isinstance(item, h5py.Dataset) and item.dtype.kind in "biuf" and not item.attrs.get("MATLAB_empty", 0):
                 inside = "MATLAB_sparse" in item.parent.attrs
                 if item.shape is not None and item.ndim >= 2 and not inside and _is_number(item):

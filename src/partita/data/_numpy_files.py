@@ -23,7 +23,7 @@ from partita.data.arrays import (
     observation_key,
 )
 from partita.data.dataset import Dataset
-from partita.data.rows import streams
+from partita.data.rows import DiskRows, streams
 
 NPY_CARD = FileCard("NumPy array", (".npy",), "a row each; large files are read from disk as needed", "numpy.save")
 NPZ_CARD = FileCard(
@@ -32,6 +32,7 @@ NPZ_CARD = FileCard(
     becomes="a row each of the one table, dense or sparse (scipy), with factors, labels and columns where it has them",
     written_by="numpy.savez, scipy.sparse.save_npz",
 )
+Arrays = Mapping[str, tuple[np.dtype, tuple[int, ...]]]
 SPARSE = ("data", "indices", "indptr", "shape")
 
 
@@ -75,38 +76,31 @@ def load_npz(
     """
     check_samples(samples)
     plain = {name: (dtype, shape) for name, (dtype, shape) in npz_keys(path).items() if not dtype.hasobject}
-    shapes = {name: shape for name, (_, shape) in plain.items()}
-    sparse = key is None and set(SPARSE) <= set(plain)
-    table = _sparse_table(path, plain) if sparse else None
-    key = None if sparse else key or observation_key(shapes, path)
-    parts = (*SPARSE, "format") if sparse else (key,)
-    rows, width = table.shape if table is not None else (*shapes.get(str(key), ()), 0, 0)[:2]
+    table = _sparse_table(path, plain) if key is None and set(SPARSE) <= set(plain) else None
+    if table is None:
+        key = key or observation_key({name: shape for name, (_, shape) in plain.items()}, path)
+    parts = [key] if key is not None else [*SPARSE, "format"]
     factors = factors or next((name for name in FACTOR_KEYS if name in plain and name not in parts), None)
     labels = labels or next((name for name in LABEL_KEYS if name in plain and name not in parts), None)
     factor_keys, label_keys = ([each] if isinstance(each, str) else list(each or ()) for each in (factors, labels))
     extra = [name for name in ("factor_names", "factor_sizes") if factors and name in plain]
-    columns = [name for name, (dtype, shape) in plain.items() if shape == (rows,) and dtype.kind in "biufU"]
-    columns = [name for name in columns if name not in (*parts, *extra)]
-    names = next((name for name, (dtype, shape) in plain.items() if shape == (width,) and dtype.kind == "U"), None)
-    named = [names] if names is not None and width != rows and samples != "pixels" else []
+    seen = plain[key][1] if key in plain else () if table is None else table.shape
+    columns, names = _beside({name: of for name, of in plain.items() if name not in (*parts, *extra)}, seen)
 
     def needs(name: str, header: Header) -> int:
         return bytes_needed(header, samples, layout) if name == key else bytes_of_columns(header)
 
-    wanted = dict.fromkeys([*([] if key is None else [key]), *factor_keys, *label_keys, *extra, *columns, *named])
-    arrays = read_npz(path, list(wanted), needs)
+    wanted = [*(parts if table is None else ()), *factor_keys, *label_keys, *extra, *columns, *names]
+    arrays = read_npz(path, sorted(set(wanted), key=wanted.index), needs)
     options = {"key": key, "factors": factors, "labels": labels, "samples": samples, "layout": layout, "scale": scale}
-    if table is not None:
-        with reading(path):
-            observed = table.as_observations(path, None)
     return from_array(
-        observed if table is not None else arrays[str(key)],
+        arrays[parts[0]] if table is None else _made_whole(table, path),
         factors=columns_of(factor_keys, lambda name: _classes(arrays[name])),
         factor_names=_factor_names(arrays, factor_keys),
         factor_sizes=[int(size) for size in arrays.get("factor_sizes", ())],
         labels=columns_of(label_keys, arrays.__getitem__),
         columns={name: _column(arrays[name]) for name in columns},
-        feature_names=[str(name) for name in arrays[names]] if named else (),
+        feature_names=[str(name) for each in names for name in arrays[each]] if samples != "pixels" else (),
         samples=samples,
         layout=layout,
         name=path.stem,
@@ -115,7 +109,19 @@ def load_npz(
     )
 
 
-def _sparse_table(path: Path, plain: Mapping[str, tuple[np.dtype, tuple[int, ...]]]) -> SparseTable:
+def _beside(plain: Arrays, seen: tuple[int, ...]) -> tuple[list[str], list[str]]:
+    """Which arrays have a number or word for each row, and which one, if any, has a word for each feature."""
+    columns = [name for name, (dtype, shape) in plain.items() if shape == seen[:1] and dtype.kind in "biufU"]
+    words = [name for name, (dtype, shape) in plain.items() if shape == seen[1:] and dtype.kind == "U"]
+    return columns, words[:1] if len(seen) == 2 and seen[0] != seen[1] else []
+
+
+def _made_whole(table: SparseTable, path: Path) -> DiskRows | np.ndarray:
+    with reading(path):
+        return table.as_observations(path, None)
+
+
+def _sparse_table(path: Path, plain: Arrays) -> SparseTable:
     arrays = read_npz(path, [*SPARSE, *(["format"] if "format" in plain else [])], lambda _, header: 3 * header.nbytes)
     shape, kind = arrays["shape"], arrays.get("format", np.array("csr"))
     kind = kind.item().decode() if kind.dtype.kind == "S" else str(kind)

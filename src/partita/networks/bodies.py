@@ -202,10 +202,10 @@ def _halved(shape: Shape) -> list[tuple[int, int]]:
             f"network 'conv' takes images (channels, height, width) of {least} to {most} pixels a side, got shape "
             f"{shape}; resize the images or use network='mlp'"
         )
-    sizes = [shape[1:]]
-    while prod(half := tuple(-(-side // 2) for side in sizes[-1])) >= FEWEST_PLACES:
+    sizes = [(shape[1], shape[2])]
+    while prod(half := (-(-sizes[-1][0] // 2), -(-sizes[-1][1] // 2))) >= FEWEST_PLACES:
         sizes.append(half)
-    return sizes  # type: ignore[return-value]
+    return sizes
 
 
 def _quartered(shape: Shape) -> tuple[int, int]:
