@@ -73,6 +73,9 @@ def test_folders_of_images_keep_their_size(partita, tmp_path):
     (tmp_path / "pictures").mkdir()
     Image.effect_noise((28, 28), 60).save(tmp_path / "pictures/a.png")
     assert "1 rows of 1 x 28 x 28" in partita("data", "pictures").stdout
+    assert "options    size, channels, fit, stream" in partita("data", "images").stdout
+    (tmp_path / "images").symlink_to(tmp_path / "pictures")
+    assert "images: 1 rows" in partita("data", "images").stdout  # what is there goes before the kind of file
     Image.effect_noise((20, 28), 60).save(tmp_path / "pictures/b.png")
     refused(partita("data", "pictures"), "pictures: images of different sizes", "size=64")
     assert "2 rows of 1 x 16 x 24" in partita("data", "pictures:size=[16,24]").stdout

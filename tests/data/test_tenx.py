@@ -1,3 +1,4 @@
+import h5py
 import numpy as np
 import pytest
 
@@ -32,3 +33,13 @@ def test_other_kinds_of_features(tmp_path):
         load(tmp_path / "a.h5", kind="CRISPR")
     with pytest.raises(ValueError, match="a.h5: has no genome 'mm10'; it has matrix"):
         load(tmp_path / "a.h5", genome="mm10")
+
+
+def test_numbers_that_are_no_counts_are_said_to_be_none(tmp_path, caplog):
+    layouts.tenx(tmp_path / "a.h5")
+    with h5py.File(tmp_path / "a.h5", "r+") as file:
+        values = file["matrix/data"][()] * 0.5
+        del file["matrix/data"]
+        file["matrix/data"] = values
+    assert load(tmp_path / "a.h5").x.max() > 0
+    assert "a.h5: its numbers are not counts (the first is 0.5)" in caplog.text

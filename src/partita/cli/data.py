@@ -25,7 +25,7 @@ def data(
         where, options = parse_data(name)
         if samples is not None:
             options["samples"] = samples
-        files = where in FORMATS or where.lower() in SUFFIXES
+        files = where.lower() in SUFFIXES or (where in FORMATS and not Path(where).exists())
         if show is None and (where in DATASETS or files):
             card = info(where)
             in_words = _lines_of_files if files else _lines

@@ -9,7 +9,7 @@ import numpy as np
 
 from partita.data._memory import check_fits
 from partita.data._nearest import listed, nearest
-from partita.data._sparse import Table
+from partita.data._sparse import SparseTable, Table
 from partita.data.arrays import described, from_array
 from partita.data.dataset import Dataset
 
@@ -34,6 +34,8 @@ def cells(
 ) -> Dataset:
     """A cell a row: its counts of genes. `columns` of cells, and their totals, are kept by name; those that are words
     become factors unless `factors` names others. `marked` are columns of the genes that say yes or no."""
+    if isinstance(table, SparseTable) and not table.by_rows:
+        table = table.in_memory  # once, and not for every look
     seen = _looked_at(table, kept if isinstance(kept, int) else None)
     columns = {"total": seen["total"]} | dict(columns)
     chosen = _chosen(kept, genes, marked, seen, path)
@@ -54,19 +56,22 @@ def cells(
     )
 
 
-def say_if_normalised(table: Table, what: str, path: Path, instead: str) -> None:
-    """A note where numbers of genes are no counts any more."""
-    _, block = next(table.blocks())
-    if not is_counts(block.data):
-        log.warning(
-            "%s: %s are not counts (the first is %.4g): already normalised, it seems, and used as they are; %s",
-            path, what, float(next(value for value in block.data if not is_counts(value))), instead,
-        )  # fmt: skip
+def say_normalised(table: Table, what: str, path: Path, instead: str) -> None:
+    """A note that numbers of genes are no counts any more."""
+    values = table.some_values()
+    log.warning(
+        "%s: %s are not counts (the first is %.4g): already normalised, it seems, and used as they are; %s",
+        path, what, float(values[_whole(values).argmin()]), instead,
+    )  # fmt: skip
 
 
-def is_counts(values: Any) -> bool:
-    """Whether all are whole and none is below 0."""
-    return bool(np.all(np.isfinite(values) & (np.asarray(values) >= 0) & (np.floor(values) == values)))
+def is_counts(table: Table) -> bool:
+    """Whether all numbers, as far as the first of them tell, are whole and none is below 0."""
+    return bool(_whole(table.some_values()).all())
+
+
+def _whole(values: np.ndarray) -> np.ndarray:
+    return np.isfinite(values) & (values >= 0) & (np.floor(values) == values)
 
 
 def _looked_at(table: Table, most: int | None) -> dict[str, np.ndarray]:

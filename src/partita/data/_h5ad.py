@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from partita.data._card import FileCard
-from partita.data._cells import Genes, cells, is_counts, say_if_normalised
+from partita.data._cells import Genes, cells, is_counts, say_normalised
 from partita.data._h5_frame import frame_columns, frame_index, numbers
 from partita.data._hdf5 import OpenFile, check_chunk, h5_rows, inner_array, inner_item
 from partita.data._memory import check_fits
@@ -52,7 +52,8 @@ def load_h5ad(
         columns = frame_columns(file, "obs", table.shape[0]) if "obs" in file else {}
         names, marked = _genes(file, f"{group}var", table.shape[1])
     with reading(path):
-        say_if_normalised(table, f"the numbers of {key}", path, _counts_elsewhere(path, key, layers))
+        if not is_counts(table):
+            say_normalised(table, f"the numbers of {key}", path, _counts_elsewhere(path, key, layers))
         options = {"layer": layer, "genes": genes, "factors": factors, "labels": labels, "stream": stream}
         return cells(
             table, names, columns, path,
@@ -121,8 +122,6 @@ def _counts_elsewhere(path: Path, key: str, layers: dict[str, str]) -> str:
 
     with h5py.File(path, "r") as file:
         for layer, other in layers.items():
-            if other != key:
-                _, block = next(_table(path, file, other).blocks())
-                if is_counts(block.data):
-                    return f"layer={layer} takes the counts"
+            if other != key and is_counts(_table(path, file, other)):
+                return f"layer={layer} takes the counts"
     return "counts of molecules are needed for count likelihoods, and the file has none"

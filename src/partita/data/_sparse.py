@@ -88,6 +88,10 @@ class SparseTable:
             yield start, self._seen(table.lines(start, stop))
             start = stop
 
+    def some_values(self) -> np.ndarray:
+        """The first of the numbers that are stored."""
+        return np.asarray(self.opened()[0][:ENTRIES_AT_ONCE])
+
     @cached_property
     def in_memory(self) -> "SparseTable":
         """The same table with its entries in memory, by rows."""
@@ -152,6 +156,9 @@ class DenseTable:
 
     def keeping(self, features: np.ndarray) -> "DenseTable":
         return DenseTable(self.rows, features if self.kept is None else self.kept[features])
+
+    def some_values(self) -> np.ndarray:
+        return self.rows[: max(1, ENTRIES_AT_ONCE // self.shape[1])].reshape(-1)
 
     def blocks(self) -> Iterator[tuple[int, Any]]:
         from scipy.sparse import csr_array

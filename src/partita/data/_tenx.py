@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from partita.data._card import FileCard
-from partita.data._cells import Genes, cells, say_if_normalised
+from partita.data._cells import Genes, cells, is_counts, say_normalised
 from partita.data._h5_frame import numbers, words
 from partita.data._h5ad import h5_sparse
 from partita.data._nearest import listed
@@ -51,7 +51,8 @@ def load_10x(
     with reading(path):
         if len(names) != table.shape[1] or len(barcodes) != table.shape[0]:
             raise ValueError(f"names {len(barcodes):,} cells and {len(names):,} features for a table {table.shape}")
-        say_if_normalised(table, "its numbers", path, "Cell Ranger writes counts: take its own file")
+        if not is_counts(table):
+            say_normalised(table, "its numbers", path, "Cell Ranger writes counts: take its own file")
         of_kind = _of_kind(kinds, kind, len(names))
         if of_kind is not None:
             table, names = table.keeping(of_kind), names[of_kind]
