@@ -3,11 +3,13 @@ import io
 import subprocess
 import sys
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from partita.data import DATASETS, load
+from partita.data import DATASETS, info, load
+from partita.data.load import FORMATS
 
 
 def test_listing_needs_nothing_heavy():
@@ -131,6 +133,21 @@ def test_files_that_cannot_be_read_are_named(tmp_path, name):
         load(path)
     assert name in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_kind_of_file_says_what_it_is_and_is_in_the_docs(name):
+    card = info(name)
+    assert 0 < len(card["becomes"]) < 120
+    assert card["written_by"]
+    assert all(option.isidentifier() for option in card["options"])
+    described = (Path(__file__).parents[2] / "docs/data.md").read_text()
+    assert all(f"`{suffix}`" in described for suffix in FORMATS[name].card.files)
+    assert all(f"`{option}" in described for option in card["options"])
+    for suffix in FORMATS[name].card.files:
+        assert info(suffix)["files"] == card["files"]
+    with pytest.raises(ValueError, match=r"files of type '.xyz' are not read; .npy"):
+        info(".xyz")
 
 
 def test_missing_files_folders_and_no_permission(tmp_path):

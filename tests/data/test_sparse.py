@@ -41,6 +41,10 @@ def test_rows_are_those_of_the_whole_table(tmp_path, held, by_rows, kept, stream
     assert isinstance(rows, DiskRows) == stream
     for index in ([4, 4, 1, 49, 2, 3], [], slice(10, 20), slice(None)):
         np.testing.assert_array_equal(rows[index], expected[index])
+    if by_rows:  # as where entries do not fit into memory
+        from_disk = DiskRows(expected.shape, np.float32, found.whole_rows)
+        np.testing.assert_array_equal(from_disk[[4, 4, 1, 49, 2, 3]], expected[[4, 4, 1, 49, 2, 3]])
+        np.testing.assert_array_equal(np.asarray(from_disk), expected)
     together = [(start, block.toarray()) for start, block in found.blocks()]
     np.testing.assert_array_equal(np.concatenate([block for _, block in together]), expected)
 
@@ -56,12 +60,18 @@ def test_entries_are_held_where_they_fit_and_rows_do_not(tmp_path, monkeypatch):
     fits = 2.5 * 32 * found.entries
     assert fits * 0.4 < WHOLE.nbytes
     monkeypatch.setattr("partita.data._sparse.free_memory", lambda: fits)
-    monkeypatch.setattr("partita.data.rows.free_memory", lambda: fits)
     rows = found.as_observations(tmp_path, None)
     assert isinstance(rows, DiskRows)
     before = len(asked)
     np.testing.assert_array_equal(rows[[9, 2]], WHOLE[[9, 2]])
     assert len(asked) == before
+    monkeypatch.setattr("partita.data._sparse.free_memory", lambda: 1000)
+    rows = found.as_observations(tmp_path, None)
+    before = len(asked)
+    with monkeypatch.context() as room:
+        room.setattr("partita.data._memory.free_memory", lambda: 10**6)
+        np.testing.assert_array_equal(rows[[9, 2]], WHOLE[[9, 2]])
+    assert len(asked) > before  # from the file
 
 
 def test_entries_in_one_place_are_added(tmp_path):

@@ -125,18 +125,17 @@ class SparseTable:
     def as_observations(self, path: Path, stream: bool | None) -> DiskRows | np.ndarray:
         """Rows of the file at `path`: in memory where they fit, else made whole as needed, of entries in memory or on
         disk."""
-        dense = 4 * self.shape[0] * self.features
-        table = self
-        packed = 2 * BYTES_AN_ENTRY * self.entries
-        if not self.by_rows or (not stream and packed <= SHARE_OF_MEMORY * free_memory() < dense):
-            table = self.in_memory
+        much = SHARE_OF_MEMORY * free_memory()
+        dense, packed = 4 * self.shape[0] * self.features, 2 * BYTES_AN_ENTRY * self.entries
+        streamed = dense > much if stream is None else stream
+        table = self.in_memory if not self.by_rows or (streamed and packed <= much) else self
 
         def read(wanted: np.ndarray) -> np.ndarray:
             with reading(path):
                 return table.whole_rows(wanted)
 
         together = max(1, ENTRIES_AT_ONCE // self.shape[1])
-        return settled(DiskRows((self.shape[0], self.features), np.float32, read, together), stream)
+        return settled(DiskRows((self.shape[0], self.features), np.float32, read, together), streamed)
 
 
 @dataclass(frozen=True)
