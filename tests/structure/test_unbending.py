@@ -2,11 +2,13 @@ import numpy as np
 import pytest
 import torch
 
+from partita.data._switch import limits_are_no_news
 from partita.structure import _unbending, align
-from partita.structure._unbending import Bend, Start, _Flow, held_out_rows, unbend
+from partita.structure._unbending import Bend, Start, _Flow, _log_parts, _mixtures, held_out_rows, unbend
 
 PAIRS, WRONG = ((0, 1), (2, 3)), ((0, 2), (1, 3))
 EYE = np.eye(4)
+STRAIGHT = Bend.straight(EYE)
 
 
 def ring(n, rng):
@@ -36,7 +38,8 @@ def test_log_density_is_that_of_mixtures_and_a_jacobian_in_float64():
 
     y = two_rings(400)
     groups = ((0, 3), (1,), (2,))
-    starts = [Start(np.linalg.qr(np.random.default_rng(s).standard_normal((4, 4)))[0], groups) for s in (0, 1)]
+    turned = [np.linalg.qr(np.random.default_rng(s).standard_normal((4, 4)))[0] for s in (0, 1)]
+    starts = [Start(Bend.straight(rotation), groups) for rotation in turned]
     flow = _Flow(starts, y, seed=0)
     generator = torch.Generator().manual_seed(2)
     flow.network = [p.detach() + 0.1 * torch.randn(p.shape, generator=generator) for p in flow.network]
@@ -66,7 +69,7 @@ def test_log_density_is_that_of_mixtures_and_a_jacobian_in_float64():
 def test_a_flow_begins_at_its_start():
     y = two_rings(300)
     rotation = np.linalg.qr(np.random.default_rng(3).standard_normal((4, 4)))[0]
-    flow = _Flow([Start(rotation, ((2, 0), (1, 3)))], y, seed=0)
+    flow = _Flow([Start(Bend.straight(rotation), ((2, 0), (1, 3)))], y, seed=0)
     np.testing.assert_allclose(flow.codes(0)(y), y @ rotation, atol=1e-5)
 
 
@@ -82,43 +85,81 @@ def unbent():
     z = two_rings()
     y = bent(z)
     y = (y - y.mean(0)) @ np.linalg.inv(np.linalg.cholesky(np.cov(y.T))).T
-    starts = [Start(EYE, groups) for groups in (WRONG, PAIRS, ((0, 3), (1, 2)))]
-    return z, y, unbend(y, starts, steps=400)
+    starts = [Start(STRAIGHT, groups) for groups in (WRONG, PAIRS, ((0, 3), (1, 2)))]
+    return z, y, unbend(y, [*starts, Start(STRAIGHT, PAIRS, bends=False)], steps=300)
 
 
 def test_bent_groups_are_unbent(unbent):
-    z, y, (_, best) = unbent
+    z, y, (_, best, _, straight) = unbent
     assert best.start.groups == PAIRS
-    assert best.likelihood > best.linear_likelihood + 0.3
+    assert best.likelihood > straight.likelihood + 0.3
     before, after = (align(codes, z, PAIRS, PAIRS).r2 for codes in (y, best.codes(y)))
     assert after > before + 0.1
     assert after > 0.95
 
 
-def test_the_first_goes_on_and_of_the_others_the_better_half(unbent):
-    """Of three starts, the first and the best of the others; these likeliest first."""
+def test_the_first_comes_first_then_the_likeliest_and_last_what_does_not_bend(unbent):
     _, y, found = unbent
-    assert [each.start.groups for each in found] == [WRONG, PAIRS]
-    assert found[1].likelihood > found[0].likelihood
-    several = unbend(y, [Start(EYE, WRONG), Start(EYE, ((0, 3), (1, 2))), Start(EYE, PAIRS)], steps=50)
-    assert [each.start.groups for each in several] == [WRONG, PAIRS, ((0, 3), (1, 2))]
+    assert [each.start.groups for each in found] == [WRONG, PAIRS, ((0, 3), (1, 2)), PAIRS]
+    assert [each.start.bends for each in found] == [True, True, True, False]
+    assert found[1].likelihood > found[2].likelihood
+    np.testing.assert_allclose(found[3].codes(y), y, atol=1e-5)
+
+
+def test_on_the_way_the_first_goes_on_and_of_the_others_the_better_half():
+    y = bent(two_rings(600))
+    starts = [Start(STRAIGHT, groups) for groups in (WRONG, ((0, 3), (1, 2)), PAIRS)]
+    assert [each.start.groups for each in unbend(y, starts, steps=100, settle=False)] == [WRONG, PAIRS]
+    assert len(unbend(y, starts, steps=50, settle=False)) == 3
+
+
+def test_a_fit_goes_on_from_where_another_ended():
+    y = bent(two_rings(600))
+    (one,) = unbend(y, [Start(STRAIGHT, PAIRS)], steps=100)
+    (same,) = unbend(y, [one.on], steps=0)
+    np.testing.assert_allclose(same.codes(y), one.codes(y), atol=1e-5)
+
+
+def test_a_mapped_bend_is_the_map_of_its_coordinates():
+    rng, bend = np.random.default_rng(1), random_bend()
+    y, matrix, centre = rng.standard_normal((50, 4)), rng.standard_normal((4, 4)), rng.standard_normal(4)
+    np.testing.assert_allclose(bend.mapped(matrix, centre)(y), (bend(y) - centre) @ matrix, atol=1e-9)
+
+
+def test_mixtures_are_as_likely_as_those_of_scikit_learn():
+    """EM from random rows against EM from k-means++, on rows that neither saw; and exactly the density they say."""
+    from sklearn.mixture import GaussianMixture
+
+    z, fresh = (np.stack([two_rings(1500, seed), bent(two_rings(1500, seed))])[:, :, :2] for seed in (0, 1))
+    parts = _mixtures(torch.tensor(z), seed=0)
+    found = torch.logsumexp(_log_parts(torch.tensor(fresh), *parts), -1).mean(1).numpy()
+    for c in range(2):
+        other = GaussianMixture(24, random_state=0, reg_covar=2e-3, max_iter=20, tol=0, init_params="k-means++")
+        with limits_are_no_news:
+            other.fit(z[c])
+        assert found[c] > other.score(fresh[c]) - 0.05
+        logits, centre, diagonal, lower = (part[c].numpy() for part in parts)
+        factor = np.tril(lower, -1) + np.apply_along_axis(np.diag, 1, np.exp(diagonal))
+        other.weights_, other.means_ = np.exp(logits) / np.exp(logits).sum(), centre
+        other.precisions_cholesky_ = np.swapaxes(factor, 1, 2)
+        assert found[c] == pytest.approx(other.score(fresh[c]), abs=1e-9)
 
 
 def test_likelihoods_are_those_of_rows_held_out(unbent):
     """What is said of the network that is kept: by its log-density with the mixtures of before a step is taken."""
     y = two_rings(600)
-    (found,) = unbend(y, [Start(EYE, PAIRS)], steps=0)
+    (found,) = unbend(y, [Start(STRAIGHT, PAIRS)], steps=0)
     fitted, judging = held_out_rows(600)
-    flow = _Flow([Start(EYE, PAIRS)], y[fitted], seed=0)
+    flow = _Flow([Start(STRAIGHT, PAIRS)], y[fitted], seed=0)
     with torch.no_grad():
         expected = flow.log_density(torch.tensor(y[judging], dtype=torch.float32)).double().mean()
-    assert found.likelihood == found.linear_likelihood == pytest.approx(float(expected), abs=1e-5)
+    assert found.likelihood == pytest.approx(float(expected), abs=1e-5)
 
 
 def test_nothing_is_gained_where_nothing_is_bent():
-    (found,) = unbend(two_rings(3000), [Start(EYE, PAIRS)], steps=300)
+    found, straight = unbend(two_rings(3000), [Start(STRAIGHT, PAIRS), Start(STRAIGHT, PAIRS, bends=False)], steps=300)
     z = two_rings(1000, seed=1)
-    assert found.likelihood - found.linear_likelihood < 0.1  # mixtures go on learning
+    assert abs(found.likelihood - straight.likelihood) < 0.02
     assert align(found.codes(z), z, PAIRS, PAIRS).r2 > 0.99
 
 
@@ -127,19 +168,19 @@ def test_a_seed_decides_and_generators_are_left_alone():
     for seed in (1, 2):
         torch.manual_seed(seed)
         before = torch.get_rng_state()
-        states.append(unbend(y, [Start(EYE, PAIRS)] * 3, steps=160)[0].codes(y))
+        states.append(unbend(y, [Start(STRAIGHT, PAIRS)] * 3, steps=160)[0].codes(y))
         assert torch.equal(torch.get_rng_state(), before)
     np.testing.assert_array_equal(*states)
-    assert not np.array_equal(states[0], unbend(y, [Start(EYE, PAIRS)] * 3, seed=1, steps=160)[0].codes(y))
+    assert not np.array_equal(states[0], unbend(y, [Start(STRAIGHT, PAIRS)] * 3, seed=1, steps=160)[0].codes(y))
 
 
 def test_moments_go_on_after_halving(monkeypatch):
     """Of three starts one is given up: the others go on as if all had."""
-    y, starts = bent(two_rings(300)), [Start(EYE, groups) for groups in (WRONG, PAIRS, PAIRS)]
+    y, starts = bent(two_rings(300)), [Start(STRAIGHT, groups) for groups in (WRONG, PAIRS, PAIRS)]
     ended = []
     for halved in ((50,), ()):
         monkeypatch.setattr(_unbending, "HALVED_AT", halved)
-        ended.append(unbend(y, starts, steps=100))
+        ended.append(unbend(y, starts, steps=100, settle=False))
     assert [len(each) for each in ended] == [2, 3]
     for found in ended[0]:
         assert np.abs(found.codes(y) - y).max() > 0.05

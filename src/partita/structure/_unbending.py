@@ -2,7 +2,7 @@
 
 Maximum likelihood: log p(y) = sum_g log p_g(z_g) + log |det dz/dy|, each p_g a mixture of Gaussians. h starts at 0, so
 a fit starts at the linear unmixing R and bends it only as far as rows held out gain by it. Several starts, with groups
-of the same sizes, are fitted side by side, and the worse half of all but the first is given up twice.
+of the same sizes, are fitted side by side, and the worse half of all but the first is given up on the way.
 """
 
 import math
@@ -16,23 +16,52 @@ from torch import Tensor
 from partita.distributions import Groups
 
 HIDDEN = 64
-STEPS, LOOK_EVERY, PATIENCE = 800, 50, 4
-HALVED_AT = (150, 300)  # steps after which the better half of the starts goes on
+STEPS, LOOK_EVERY, PATIENCE = 400, 50, 4
+HALVED_AT = (100,)  # steps after which the better half of the starts goes on
 BATCH = 256
-RATE, DECAY = 2e-3, 1e-3
+RATE, LAST_RATE, DECAY = 5e-3, 1e-4, 1e-3
 HELD_OUT = 0.2
 COMPONENTS = {1: 12, 2: 24}  # of a mixture; of larger groups as of two
 ROWS_A_COMPONENT = 40
-ROWS_FOR_MIXTURES = 3000
+ROWS_FOR_MIXTURES, EM_STEPS, LEAST_VARIANCE = 2000, 20, 2e-3
 LARGEST_GRADIENT = 5.0
 
 
 @dataclass(frozen=True)
-class Start:
-    """An unmixing (K, K), z = y @ rotation, and groups of its coordinates."""
+class Bend:
+    """z = y @ rotation + leave @ tanh(enter @ y + offset) + shift, as arrays."""
 
     rotation: np.ndarray
+    enter: np.ndarray
+    offset: np.ndarray
+    leave: np.ndarray
+    shift: np.ndarray
+
+    @classmethod
+    def straight(cls, rotation: np.ndarray, seed: int = 0) -> "Bend":
+        """z = y @ rotation, with units to bend by that say nothing yet."""
+        latents = len(rotation)
+        enter = np.random.default_rng([seed, latents]).uniform(-1, 1, (HIDDEN, latents)) / math.sqrt(latents)
+        return cls(rotation, enter, np.zeros(HIDDEN), np.zeros((latents, HIDDEN)), np.zeros(latents))
+
+    def __call__(self, y: np.ndarray) -> np.ndarray:
+        return y @ self.rotation + np.tanh(y @ self.enter.T + self.offset) @ self.leave.T + self.shift
+
+    def mapped(self, matrix: np.ndarray, centre: np.ndarray) -> "Bend":
+        """(z - centre) @ matrix, which is such a bend again."""
+        return Bend(
+            self.rotation @ matrix, self.enter, self.offset, matrix.T @ self.leave, (self.shift - centre) @ matrix
+        )
+
+
+@dataclass(frozen=True)
+class Start:
+    """Coordinates to begin from, and their groups. Where `bends` is False the coordinates stay, and only the densities
+    of groups are fitted."""
+
+    bend: Bend
     groups: Groups
+    bends: bool = True
 
 
 @dataclass(frozen=True)
@@ -40,9 +69,13 @@ class Unbent:
     """What became of a start: `codes(y)` unbends rows, `likelihood` is the mean log-density of rows held out, nats."""
 
     start: Start
-    codes: "Bend"
+    codes: Bend
     likelihood: float
-    linear_likelihood: float  # of the start itself
+
+    @property
+    def on(self) -> Start:
+        """A start that goes on from here."""
+        return Start(self.codes, self.start.groups)
 
 
 def held_out_rows(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -52,32 +85,36 @@ def held_out_rows(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     return order[cut:], order[:cut]
 
 
-def unbend(y: np.ndarray, starts: Sequence[Start], seed: int = 0, steps: int = STEPS) -> list[Unbent]:
+def unbend(
+    y: np.ndarray, starts: Sequence[Start], seed: int = 0, steps: int = STEPS, *, settle: bool = True
+) -> list[Unbent]:
     """The starts that went on to the end, fitted to white coordinates y (n, K): the first one always, then the others,
-    the likeliest first. The sizes of groups, in their order, are the same for all."""
+    the likeliest first, those that may not bend last. The sizes of groups, in their order, are the same for all. Where
+    they need not `settle`, since they will go on, steps stay as large as they are and the better half is chosen on the
+    way."""
     rows, judging = held_out_rows(len(y), seed)
     fitted, held = _tensor(y[rows]), _tensor(y[judging])
     flow = _Flow(starts, y[rows], seed)
     generator = torch.Generator().manual_seed(seed)
     best, worse = flow.looked_at(held), 0
-    first = best.clone()
     for step in range(1, steps + 1):
-        flow.step(fitted[torch.randint(len(fitted), (BATCH,), generator=generator)], step / steps)
+        rate = LAST_RATE + (RATE - LAST_RATE) * 0.5 * (1 + math.cos(math.pi * step / steps)) if settle else RATE
+        flow.step(fitted[torch.randint(len(fitted), (BATCH,), generator=generator)], rate)
         if step % LOOK_EVERY:
             continue
         now = flow.looked_at(held)
         better = now > best + 1e-4
         flow.keep(better)
         best, worse = torch.where(better, now, best), 0 if bool(better.any()) else worse + 1
-        if step in HALVED_AT and len(best) > 1:
+        if not settle and step in HALVED_AT and len(best) > 1:
             others = torch.argsort(best[1:], descending=True)[: len(best) // 2] + 1
             on = torch.cat([torch.zeros(1, dtype=torch.long), others])
             flow.go_on_with(on)
-            best, first = best[on], first[on]
+            best = best[on]
         if worse >= PATIENCE:
             break
-    order = [0, *(torch.argsort(best[1:], descending=True) + 1).tolist()]
-    return [Unbent(flow.starts[c], flow.codes(c), float(best[c]), float(first[c])) for c in order]
+    order = sorted(range(len(best)), key=lambda c: (c > 0, not flow.starts[c].bends, -float(best[c])))
+    return [Unbent(flow.starts[c], flow.codes(c), float(best[c])) for c in order]
 
 
 class _Flow:
@@ -86,17 +123,14 @@ class _Flow:
 
     def __init__(self, starts: Sequence[Start], y: np.ndarray, seed: int):
         self.starts = list(starts)
-        rotations = np.stack([start.rotation[:, _columns(start.groups)] for start in starts])
-        count, latents = rotations.shape[:2]
-        generator = torch.Generator().manual_seed(seed)
-        enter = (torch.rand(count, HIDDEN, latents, generator=generator) * 2 - 1) / math.sqrt(latents)
-        leave, offset, shift = (torch.zeros(count, *shape) for shape in ((latents, HIDDEN), (HIDDEN,), (latents,)))
-        self.network = [_tensor(rotations), enter, offset, leave, shift]
+        bends = [_in_order(start) for start in starts]
+        parts = ("rotation", "enter", "offset", "leave", "shift")
+        self.network = [_tensor(np.stack([getattr(bend, part) for bend in bends])) for part in parts]
         ends = np.cumsum([len(group) for group in starts[0].groups])
         self.blocks = [slice(end - len(group), end) for group, end in zip(starts[0].groups, ends.tolist())]
         some = y[np.random.default_rng(seed).permutation(len(y))[:ROWS_FOR_MIXTURES]]
-        each = [[_mixture((some @ rotation)[:, block], seed) for rotation in rotations] for block in self.blocks]
-        self.mixtures = [torch.stack(part) for parts in each for part in zip(*parts)]
+        codes = torch.tensor(np.stack([bend(some) for bend in bends]))
+        self.mixtures = [part.float() for block in self.blocks for part in _mixtures(codes[:, :, block], seed)]
         self.best = [p.clone() for p in self.network]
         self._optimise([])
 
@@ -105,25 +139,21 @@ class _Flow:
         z, slope = _bent(self.network, y)
         total = torch.linalg.slogdet(slope)[1]
         for number, block in enumerate(self.blocks):
-            logits, centre, diagonal, lower = self.mixtures[4 * number : 4 * number + 4]
-            steep = diagonal.clamp(max=4.0)
-            factor = torch.tril(lower, -1) + torch.diag_embed(torch.exp(steep))
-            # (z - centre) times the factor of each component, as one product of matrices
-            count, components, size = centre.shape
-            flat = factor.reshape(count, components * size, size)
-            off = (z[:, :, block] @ flat.mT).reshape(count, -1, components, size)
-            off = off - (factor @ centre[..., None])[..., 0][:, None]
-            log_p = torch.log_softmax(logits, -1)[:, None] - 0.5 * off.square().sum(-1) + steep.sum(-1)[:, None]
-            total = total + torch.logsumexp(log_p, -1) - 0.5 * size * math.log(2 * math.pi)
+            total = total + torch.logsumexp(_log_parts(z[:, :, block], *self.mixtures[4 * number : 4 * number + 4]), -1)
         return total
 
-    def step(self, batch: Tensor, progress: float) -> None:
+    def step(self, batch: Tensor, rate: float) -> None:
         for group in self.optimiser.param_groups:
-            group["lr"] = RATE * (0.05 + 0.95 * 0.5 * (1 + math.cos(math.pi * progress)))
+            group["lr"] = rate
         self.optimiser.zero_grad()
         (-self.log_density(batch).mean(1).sum()).backward()
         _clip(self.network, len(self.starts))
         self.optimiser.step()
+        fixed = [c for c, start in enumerate(self.starts) if not start.bends]
+        if fixed:
+            with torch.no_grad():
+                for p, first in zip(self.network, self.best):
+                    p[fixed] = first[fixed]
 
     def looked_at(self, held: Tensor) -> Tensor:
         with torch.no_grad():
@@ -158,43 +188,60 @@ class _Flow:
             self.optimiser.state[p] = moments
 
 
-@dataclass(frozen=True)
-class Bend:
-    """z = y @ rotation + leave @ tanh(enter @ y + offset) + shift, as arrays."""
-
-    rotation: np.ndarray
-    enter: np.ndarray
-    offset: np.ndarray
-    leave: np.ndarray
-    shift: np.ndarray
-
-    def __call__(self, y: np.ndarray) -> np.ndarray:
-        return y @ self.rotation + np.tanh(y @ self.enter.T + self.offset) @ self.leave.T + self.shift
-
-
 def _columns(groups: Groups) -> list[int]:
     return [k for group in groups for k in group]
+
+
+def _in_order(start: Start) -> Bend:
+    """The bend with its coordinates in the order of their groups."""
+    latents = len(start.bend.shift)
+    return start.bend.mapped(np.eye(latents)[:, _columns(start.groups)], np.zeros(latents))
 
 
 def _bent(network: Sequence[Tensor], y: Tensor) -> tuple[Tensor, Tensor]:
     """z (starts, rows, K) and dz/dy (starts, rows, K, K)."""
     rotation, enter, offset, leave, shift = network
     u = torch.tanh(y @ enter.mT + offset[:, None])
-    slope = (leave[:, None] * (1 - u.square())[:, :, None]) @ enter[:, None]
+    count, hidden, latents = enter.shape
+    # sum_h leave_kh (1 - u_h^2) enter_hl, as one product of matrices over all rows
+    outer = (leave.mT[..., None] * enter[:, :, None]).reshape(count, hidden, latents * latents)
+    slope = ((1 - u.square()) @ outer).reshape(count, -1, latents, latents)
     return y @ rotation + u @ leave.mT + shift[:, None], slope + rotation.mT[:, None]
 
 
-def _mixture(z: np.ndarray, seed: int) -> list[Tensor]:
-    """Logits, centres, log-diagonals and lower factors of the precisions of a mixture fitted by EM."""
-    from sklearn.mixture import GaussianMixture
+def _log_parts(z: Tensor, logits: Tensor, centre: Tensor, diagonal: Tensor, lower: Tensor) -> Tensor:
+    """Log-densities (starts, rows, components) of weighted Gaussians at z (starts, rows, size): `diagonal` are the
+    logarithms of the diagonals of their precisions' factors, `lower` what stands below."""
+    steep = diagonal.clamp(max=4.0)
+    factor = torch.tril(lower, -1) + torch.diag_embed(torch.exp(steep))
+    # (z - centre) times the factor of each component, as one product of matrices
+    count, components, size = centre.shape
+    off = (z @ factor.reshape(count, components * size, size).mT).reshape(count, -1, components, size)
+    off = off - (factor @ centre[..., None])[..., 0][:, None]
+    weight = torch.log_softmax(logits, -1) + steep.sum(-1) - 0.5 * size * math.log(2 * math.pi)
+    return weight[:, None] - 0.5 * off.square().sum(-1)
 
-    count = max(1, min(COMPONENTS.get(z.shape[1], COMPONENTS[2]), len(z) // ROWS_A_COMPONENT))
-    found = GaussianMixture(count, random_state=seed, reg_covar=2e-3, max_iter=30, tol=1e-2, init_params="k-means++")
-    found.fit(z)
-    factor = np.swapaxes(found.precisions_cholesky_, 1, 2)
-    diagonal = np.log(np.diagonal(factor, axis1=1, axis2=2))
-    parts = (np.log(np.asarray(found.weights_) + 1e-6), np.asarray(found.means_), diagonal, np.tril(factor, -1))
-    return [_tensor(p) for p in parts]
+
+def _mixtures(z: Tensor, seed: int) -> list[Tensor]:
+    """Logits, centres, log-diagonals and lower factors of mixtures fitted to z (starts, rows, size) by EM."""
+    count, rows, size = z.shape
+    components = max(1, min(COMPONENTS.get(size, COMPONENTS[2]), rows // ROWS_A_COMPONENT))
+    drawn = torch.randperm(rows, generator=torch.Generator().manual_seed(seed))[:components]
+    centre, logits = z[:, drawn], z.new_zeros(count, components)
+    diagonal = (-torch.log(z.std(1)) + math.log(components) / size)[:, None].expand_as(centre)
+    lower = z.new_zeros(count, components, size, size)
+    squares = (z[..., None] * z[..., None, :]).reshape(count, rows, size * size)
+    for _ in range(EM_STEPS):
+        share = torch.softmax(_log_parts(z, logits, centre, diagonal, lower), -1).mT
+        mass = share.sum(-1, keepdim=True) + 1e-6
+        centre, logits = share @ z / mass, torch.log(mass[..., 0])
+        spread = (share @ squares / mass).reshape(count, components, size, size) - centre[..., None] * centre[
+            ..., None, :
+        ]
+        factor = torch.linalg.cholesky(spread + LEAST_VARIANCE * torch.eye(size, dtype=z.dtype))
+        precise = torch.linalg.solve_triangular(factor, torch.eye(size, dtype=z.dtype), upper=False)
+        diagonal, lower = torch.log(torch.diagonal(precise, dim1=-2, dim2=-1)), torch.tril(precise, -1)
+    return [logits, centre, diagonal, lower]
 
 
 def _clip(parameters: Sequence[Tensor], count: int) -> None:

@@ -3,8 +3,8 @@
 Nothing here knows labels or models: an array in, coordinates and their groups out, with what was looked at on the way.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -14,16 +14,18 @@ from partita.distributions import Groups, as_groups
 from partita.measures._arrays import as_matrix
 from partita.measures._ica import jade, picard
 from partita.structure._unbending import Bend, Start, Unbent, unbend
-from partita.structure.free_groups import Tie, free_groups, grouped, pairs_of, threshold, ties
+from partita.structure.free_groups import Tie, grouped, pairs_of, threshold, ties
 from partita.structure.sized_groups import LEAST_TIE, groups_of_sizes, partitions_of_sizes
 
 FEWEST_ROWS = 60
 FEWEST_TO_BEND = 400
-PREFERRED_BY = 0.01  # nats a row by which other groups must be likelier than those of the linear coordinates
 BENDS_BY = 0.02  # nats a row by which bending must be likelier, on rows held out
 LEFT_OVER = 1.3  # times what ties two coordinates: more between groups is not left by a linear mixing
 LARGEST = 4  # a larger group that was found may be several that are bent together
 PARTITIONS = 3
+SEARCH_STEPS = 200
+TURNED_AGAIN, FINALISTS = 2, 2
+TIED = 0.1  # nats a row that the strongest tie between groups counts against them, in units of what ties two
 RANDOM = 2  # rotations to start from, beside those of ICA
 CUTS = (1.0, 1.5, 2.2, 3.3, 5.0, 7.5)  # factors of what ties, at which groups are cut where none are given
 
@@ -121,7 +123,7 @@ def unmixed(
     codes, noise = _signal(principal, white, rotation)
     found = ties(codes, noise, least=LEAST_TIE)
     groups = grouped(found, latents) if sizes is None else groups_of_sizes(codes, sizes, noise).groups
-    left = _left_over(found, groups, latents)
+    left = _left_over(found, groups)
     linear = Unmixed(principal, rotation, groups, None, 0.0, left)
     if not bends or latents < 2 or len(x) < FEWEST_TO_BEND:
         return linear
@@ -131,42 +133,85 @@ def unmixed(
 
 
 def _bent_sized(linear: Unmixed, white: np.ndarray, sizes: tuple[int, ...], seed: int) -> Unmixed:
-    starts, rng, latents = [Start(linear.rotation, linear.groups)], np.random.default_rng(seed), white.shape[1]
+    """Searched twice: from linear coordinates, then from the likeliest bent ones turned and grouped again, which shows
+    more once they are half unbent. The groups of the linear coordinates go on throughout."""
+    rng, latents = np.random.default_rng(seed), white.shape[1]
     # where the rows are bent, ICA may turn away from the truth as one
     drawn = [np.linalg.qr(rng.standard_normal((latents, latents)))[0] for _ in range(RANDOM)]
+    starts = [_straight(linear.rotation, linear.groups)]
     for rotation, most in ((linear.rotation, PARTITIONS), (_turned(jade, white), PARTITIONS), *((r, 1) for r in drawn)):
         # noise is the least of what makes groups of bent coordinates dependent
         groupings = partitions_of_sizes(white @ rotation, sizes, None, most)
-        starts += [Start(rotation, groups) for groups in groupings]
-    first, *others = unbend(white, starts, seed)
-    best = max(others, key=lambda each: each.likelihood)
-    return _kept(linear, best if best.likelihood > first.likelihood + PREFERRED_BY else first)
+        starts += [_straight(rotation, groups, len(starts) + number) for number, groups in enumerate(groupings)]
+    first, *others = unbend(white, starts, seed, SEARCH_STEPS, settle=False)
+    starts = [first.on, *(each.on for each in others[:TURNED_AGAIN])]
+    for each in _best([first, *others], white, TURNED_AGAIN):
+        for solve in (partial(picard, seed=seed), jade):
+            bend = _made_independent(each.codes, white, solve)
+            starts += [Start(bend, groups) for groups in partitions_of_sizes(bend(white), sizes, None, 2)]
+    first, *others = unbend(white, starts, seed, SEARCH_STEPS, settle=False)
+    last = [first.on, *(each.on for each in _best(others, white, FINALISTS))]
+    *ended, straight = unbend(white, [*last, _straight(linear.rotation, linear.groups, bends=False)], seed)
+    return _kept(linear, _best(ended, white)[0], straight)
+
+
+def _kept(linear: Unmixed, best: Unbent, straight: Unbent) -> Unmixed:
+    """The bend, where it gains enough over coordinates that are `straight`; else the linear ones."""
+    gain = best.likelihood - straight.likelihood
+    if gain < BENDS_BY:
+        return linear
+    return replace(linear, groups=best.start.groups, bend=best.codes, gain=gain)
+
+
+def _straight(rotation: np.ndarray, groups: Groups, seed: int = 0, *, bends: bool = True) -> Start:
+    return Start(Bend.straight(rotation, seed), groups, bends)
+
+
+def _best(ended: Sequence[Unbent], white: np.ndarray, most: int = 1) -> list[Unbent]:
+    """The best of different groups: the likeliest, less what still ties their groups. Likelihood alone takes parts of a
+    large group for groups, and latents of one for those of another: a mixture of Gaussians fills it badly, and what it
+    holds together a bend can imitate."""
+
+    def worth(each: Unbent) -> float:
+        return each.likelihood - TIED * _left_over(ties(each.codes(white)), each.start.groups)
+
+    found: dict[Any, Unbent] = {}
+    for each in sorted(ended, key=worth, reverse=True):
+        found.setdefault(frozenset(each.start.groups), each)
+    return list(found.values())[:most]
 
 
 def _bent_free(linear: Unmixed, white: np.ndarray, seed: int) -> Unmixed:
-    """Of partitions at several cuts, the likeliest once it is unbent."""
-    latents = white.shape[1]
-    found = ties(white @ linear.rotation)
-    cuts = list(dict.fromkeys(grouped(found, latents, factor) for factor in CUTS))
-    cuts = [groups for groups in cuts if max(map(len, groups)) > 1 or groups == linear.groups]
+    """Partitions at several cuts of what ties coordinates, of linear ones and then of those that are half unbent."""
+    cuts = _cuts(white @ linear.rotation, CUTS)
     if len(cuts) < 2:
         return linear
-    fitted = [unbend(white, [Start(linear.rotation, groups)], seed)[0] for groups in cuts[:4]]
-    best = max(fitted, key=lambda each: each.likelihood)
-    again = free_groups(best.codes(white))
-    if again not in (best.start.groups, *cuts):
-        fitted.append(unbend(white, [Start(linear.rotation, again)], seed)[0])
-        best = max(fitted, key=lambda each: each.likelihood)
-    return _kept(linear, best, next((each for each in fitted if each.start.groups == linear.groups), None))
+    search = partial(unbend, white, seed=seed, steps=SEARCH_STEPS, settle=False)
+    ended = [search([_straight(linear.rotation, groups)])[0] for groups in cuts]
+    starts: dict[Any, Start] = {}
+    for each in _best(ended, white, TURNED_AGAIN):
+        for bend in (each.codes, _made_independent(each.codes, white, partial(picard, seed=seed))):
+            for groups in _cuts(bend(white), CUTS[::2]):
+                starts.setdefault((bend is each.codes, frozenset(groups)), Start(bend, groups))
+    ended += [search([start])[0] for start in starts.values()]
+    best = _best([unbend(white, [each.on], seed)[0] for each in _best(ended, white, FINALISTS)], white)[0]
+    (straight,) = unbend(white, [_straight(linear.rotation, best.start.groups, bends=False)], seed)
+    return _kept(linear, best, straight)
 
 
-def _kept(linear: Unmixed, best: Unbent, own: Unbent | None = None) -> Unmixed:
-    """The bend, where it gains enough; else the linear coordinates."""
-    before = best.linear_likelihood if own is None else own.linear_likelihood
-    gain = best.likelihood - before
-    if gain < BENDS_BY:
-        return linear
-    return Unmixed(linear.principal, best.start.rotation, best.start.groups, best.codes, gain, linear.left)
+def _cuts(codes: np.ndarray, factors: Sequence[float]) -> list[Groups]:
+    """Partitions at these factors of what ties."""
+    found = ties(codes)
+    return list(dict.fromkeys(grouped(found, codes.shape[1], factor) for factor in factors))
+
+
+def _made_independent(bend: Bend, white: np.ndarray, solve: Callable[[np.ndarray], np.ndarray]) -> Bend:
+    """Bent coordinates made white and turned by ICA, as rows are: half unbent they show more."""
+    codes = bend(white)
+    centre = codes.mean(0)
+    values, vectors = np.linalg.eigh(np.cov(codes.T, bias=True))
+    matrix = vectors / np.sqrt(np.maximum(values, 1e-9))
+    return bend.mapped(matrix @ _turned(solve, (codes - centre) @ matrix), centre)
 
 
 def _turned(solve: Callable[[np.ndarray], np.ndarray], white: np.ndarray) -> np.ndarray:
@@ -187,7 +232,8 @@ def _signal(principal: Principal, white: np.ndarray, rotation: np.ndarray) -> tu
     return codes, rotation.T @ np.diag(principal.noise / principal.signal**2) @ rotation
 
 
-def _left_over(found: list[Tie], groups: Groups, latents: int) -> float:
+def _left_over(found: list[Tie], groups: Groups) -> float:
+    latents = sum(map(len, groups))
     apart = set(pairs_of(groups))
     strongest = max((tie.strength for tie in found if tie.members in apart), default=0.0)
     return strongest / threshold(2, latents) if latents > 1 else 0.0
