@@ -37,8 +37,11 @@ def chosen_architecture(settings: Mapping[str, Any], x: np.ndarray, x_scale: flo
     """Network and likelihood, as asked for or as the data suggest; said in words where the estimator is verbose."""
     network, why_network = settings["network"], "as asked"
     likelihood, why = settings["likelihood"], "as asked"
-    brought = known_recipe(settings["method"]) if not isinstance(settings["method"], str) else None
-    if likelihood == "auto" and brought is not None:
+    known = known_recipe(settings["method"])
+    brought = known if not isinstance(settings["method"], str) else None
+    if known is not None and not known.players and brought is None:
+        network, likelihood, why_network, why = "linear", "gaussian", "in closed form", "in closed form"
+    elif likelihood == "auto" and brought is not None:
         likelihood, why = brought.architecture.likelihood, "the recipe's own"
     elif likelihood == "auto":
         likelihood, why = choose_likelihood(x, x_scale, _latents(settings))

@@ -247,7 +247,7 @@ class Disentangler(TransformerMixin, BaseEstimator):
 
     def _on_log(self, step: int, history: History) -> bool:
         quantities = dict(zip(history.names, history.row(-1)[:, 0].tolist()))
-        if self.verbose and len(history.steps) % (LOG_POINTS // 10) == 0:
+        if self.verbose and quantities and len(history.steps) % (LOG_POINTS // 10) == 0:
             values = "  ".join(f"{name} {v:.4g}" for name, v in quantities.items())
             print(f"step {step} of {self.steps}: {values}")
         return call(check_callbacks(self.callbacks), step, quantities=quantities)

@@ -84,6 +84,8 @@ class UnmixedStart:
         write = _Linear(found, order) if network == "linear" else _NearlyLinear(found, order)
         how = f"bent, by {found.gain:.2f} nats a row" if bent else "linear"
         words = f"start: the rows are {how}; groups of {', '.join(str(len(g)) for g in groups)}"
+        if not bent and len(self.networks) > 1:
+            words += '; method "ica" with the same groups finds the same latents in a second'
         if self.groups is None and len(groups) == 1 < self.latents:
             log.warning("no parts of these rows vary independently, as far as they show: all latents are one group")
         return Started(self.networks.index(network), groups if self.groups is None else None, write, words)
@@ -117,6 +119,9 @@ class _Linear:
         encoder, decoder = networks["encoder"].makes_code, networks["decoder"].reads_code
         _put(encoder, unmix, -unmix @ base.mean)
         _put(decoder, loading, base.mean)
+        variance = getattr(networks["decoder"], "log_variance", None)
+        if isinstance(variance, nn.Parameter):  # a learned one
+            variance.fill_(np.log(base.noise))
         set_widths(networks, x)
 
 
