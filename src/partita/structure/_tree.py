@@ -32,9 +32,8 @@ def in_words(groups: Groups, tree: Sequence[Merge], background: float) -> str:
     """What was found, in a sentence or two."""
     latents = sum(map(len, groups))
     around = f"a background of {background:.3f} nats a pair" if background > 0.001 else "chance"
-    inside = [
-        merge for merge in tree if len({g for g, own in enumerate(groups) for k in _columns(merge) if k in own}) == 1
-    ]
+    home = {k: g for g, group in enumerate(groups) for k in group}
+    inside = [merge for merge in tree if len({home[k] for member in merge.members for k in member}) == 1]
     others = [merge for merge in tree if merge not in inside]
     strongest = max(others, key=lambda merge: merge.shared, default=None)
     if all(len(group) == 1 for group in groups):
