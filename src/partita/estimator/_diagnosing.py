@@ -24,7 +24,8 @@ def diagnosed(model: Any, X: np.ndarray, refit: bool, time: bool) -> Diagnosis:
     bound, error = _bound_and_error(model, X, mean)
     again = None
     if refit:
-        other = clone(model).set_params(seed=int(model.seed) + 1, verbose=False, callbacks=()).fit(X)
+        copied: Any = clone(model)
+        other = copied.set_params(seed=int(model.seed) + 1, verbose=False, callbacks=()).fit(X)
         again = other.transform(X), other.groups_
     return diagnose_groups(
         mean,
