@@ -74,6 +74,7 @@ class Scores(TypedDict, total=False):
     structure: dict[str, Any]
     udr: dict[str, Any]
     with_u: dict[str, Any]
+    covariates: dict[str, Any]
 
 
 class RunScores(Scores):

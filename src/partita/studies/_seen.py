@@ -1,0 +1,72 @@
+"""How the rows of a data set are seen by the models of a run: their scale, and what is known beside them."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from partita.data import Dataset
+from partita.data._nearest import listed, nearest
+from partita.data._some_rows import spread_rows
+from partita.distributions import as_likelihood
+from partita.studies.run import Run
+from partita.training.covariates import learn_covariates
+from partita.training.scale import Scale, measure_scale, rows_to_measure
+
+MOST_CLASSES = 50  # of a factor that stands for levels; of more, it is numbers in their order
+TOTAL = "total"
+
+
+def learned_covariates(dataset: Dataset, names: Sequence[str], exposure: str | None) -> list[dict[str, Any]]:
+    """What a run keeps of the covariates of these names; the one that is the exposure is not among them."""
+    columns = columns_named(dataset, [name for name in names if name != exposure])
+    return json.loads(json.dumps(learn_covariates(columns, dataset.size).as_json())) if columns else []
+
+
+def beside_of(run: Run, dataset: Dataset, rows: np.ndarray | slice = slice(None)) -> dict[str, np.ndarray]:
+    """What is known beside these rows, by its name in a `Batch`."""
+    found: dict[str, np.ndarray] = {}
+    known = run.known_covariates
+    if known is not None:
+        table = {name: values[rows] for name, values in columns_named(dataset, known.names).items()}
+        found["covariates"] = known.of(table, len(next(iter(table.values()))))
+    if run.exposure is not None:
+        found["exposure"] = exposures(dataset, run.exposure)[rows]
+    return found
+
+
+def scale_of(run: Run, dataset: Dataset) -> Scale:
+    """Measured: the same for the same data."""
+    family = as_likelihood(run.recipe.architecture.likelihood)
+    given = None if run.exposure is None else exposures(dataset, run.exposure)
+    rows = rows_to_measure(dataset.x, dataset.x_scale) if run.scale != "none" else np.zeros((1, *dataset.shape))
+    if given is not None and len(given) != len(rows):
+        given = given[spread_rows(len(given), len(rows))]
+    return measure_scale(run.scale, family, rows, given)
+
+
+def exposures(dataset: Dataset, exposure: str) -> np.ndarray:
+    """A positive number a row, 1 on average: its total, or a factor of this name."""
+    if exposure == TOTAL and TOTAL not in dataset.factor_names:
+        parts = [np.asarray(dataset.x[i : i + 4096], np.float64) for i in range(0, dataset.size, 4096)]
+        values = np.concatenate([part.reshape(len(part), -1).sum(1) for part in parts])
+    else:
+        values = columns_named(dataset, [exposure])[exposure].astype(np.float64)
+    if (values <= 0).any():
+        raise ValueError(f"row {int(np.argmax(values <= 0))} of {dataset.name} has an exposure of 0: leave it out")
+    return values / values.mean()
+
+
+def columns_named(dataset: Dataset, names: Sequence[str]) -> dict[str, np.ndarray]:
+    """Factors by name: levels, or where they are many, numbers in their order."""
+    known: Mapping[str, int] = {name: place for place, name in enumerate(dataset.factor_names)}
+    for name in names:
+        if name not in known:
+            there = f"it has {listed(known)}" if known else "it has no factors"
+            raise ValueError(f"{dataset.name} has no column {name!r}{nearest(name, known)}; {there}")
+    if dataset.factors is None:
+        return {}
+    columns = {name: np.asarray(dataset.factors[:, known[name]]) for name in names}
+    many = {name: dataset.factor_sizes[known[name]] > MOST_CLASSES for name in names}
+    return {name: values.astype(np.float64 if many[name] else str) for name, values in columns.items()}
