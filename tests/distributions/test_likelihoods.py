@@ -75,17 +75,17 @@ def test_counts_in_bytes_are_counts():
 
 
 def test_a_student_model_does_not_follow_outliers():
-    """One value in fifty is off by a hundred: a Gaussian of one variance goes after them."""
+    """One value in fifty is off by ten: a Gaussian of one variance goes after them."""
     rng = np.random.default_rng(0)
     clean = rng.normal(size=(500, 1)) @ rng.normal(size=(1, 10)) + 0.1 * rng.normal(size=(500, 10))
-    x = clean + 100 * (rng.random(clean.shape) < 0.02)
+    x = clean + 10 * (rng.random(clean.shape) < 0.02)
     settings = {"latents": 1, "network": "linear", "steps": 600, "learning_rate": 1e-2, "device": "cpu"}
     error = {}
     for name in ("student", "gaussian"):
         model = pt.Disentangler("vae", likelihood=name, scale="none", **settings).fit(x)
         error[name] = np.square(model.inverse_transform(model.transform(clean)) - clean).mean() / clean.var()
-    assert error["student"] < 0.1 * error["gaussian"]
-    assert error["student"] < 0.2
+    assert error["student"] < 0.2 * error["gaussian"]
+    assert error["student"] < 0.02
 
 
 def test_a_table_of_classes_is_learned():

@@ -47,8 +47,8 @@ def counts(values: np.ndarray) -> str:
     if not varying.any() or np.median(variance[varying] / mean[varying]) < LEAST_DISPERSION:
         return ""
     return (
-        f"whole numbers from {known.min():g} to {known.max():g} that vary as counts do get a count's distribution, with "
-        "a dispersion for each feature"
+        f"whole numbers from {known.min():g} to {known.max():g} that vary as counts do get a count's distribution, "
+        "with a dispersion for each feature"
     )
 
 

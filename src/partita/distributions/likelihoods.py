@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from partita.distributions import _densities as of
 from partita.distributions import _kinds as kinds
+from partita.distributions.decoded import Decoded
 
 # A field that came later: where it is not said, it is no part of what a run knows of somebody's own likelihood.
 SINCE_0_2: dict[str, Any] = {"metadata": {"later": True}}
@@ -110,7 +111,7 @@ class Likelihood:
         parameters: Mapping[str, Tensor] | None = None,
         exposure: Tensor | None = None,
         observed: Tensor | None = None,
-    ) -> "Decoded":
+    ) -> Decoded:
         """p(x|z) where a decoder says `decoded`, (B, outputs * channels, ...). Rates are multiplied by the `exposure`;
         where `observed` is 0, a value is missing and has no density. Both broadcast against x."""
         outputs = decoded.chunk(self.outputs, 1) if self.outputs > 1 else (decoded,)
@@ -125,34 +126,6 @@ class Likelihood:
                 f"likelihood {self.name!r} takes {self.takes}, and the data, as the model sees them, hold "
                 f"{values[~suited][0]:g}{self.unsuited(values)}"
             )
-
-
-@dataclass(frozen=True, eq=False)
-class Decoded:
-    """p(x|z) at what a decoder made of z."""
-
-    family: Likelihood
-    outputs: tuple[Tensor, ...]
-    parameters: Mapping[str, Tensor] = field(default_factory=dict)
-    observed: Tensor | None = None
-
-    @property
-    def mean(self) -> Tensor:
-        """E[x|z]."""
-        return self.family.mean(*self.outputs, **self.parameters)
-
-    def log_prob(self, x: Tensor) -> Tensor:
-        """log p(x|z), summed over all axes but the first, and over what is observed."""
-        each = self.family.log_density(x, *self.outputs, **self.parameters)
-        return (each if self.observed is None else each * self.observed).flatten(1).sum(1)
-
-    def sample(self, rng: np.random.Generator) -> np.ndarray:
-        """One draw x ~ p(x|z)."""
-        if self.family.draw is None:
-            raise ValueError(f"likelihood {self.family.name!r} does not say how to draw from it: give it `draw`")
-        arrays = [each.detach().double().cpu().numpy() for each in self.outputs]
-        own = {name: value.detach().double().cpu().numpy() for name, value in self.parameters.items()}
-        return self.family.draw(rng, *arrays, **own)
 
 
 def as_likelihood(likelihood: str | Likelihood) -> Likelihood:
@@ -203,7 +176,10 @@ def _student_family(name: str, summary: str, freedom: float | None = None, **mor
 
     def parameters(shape: tuple[int, ...]) -> dict[str, Tensor]:
         beyond = torch.tensor(math.log((freedom or of.FIRST_FREEDOM) - 1))
-        return {"log_scale": nn.Parameter(torch.zeros(())), "beyond": nn.Parameter(beyond) if freedom is None else beyond}
+        return {
+            "log_scale": nn.Parameter(torch.zeros(())),
+            "beyond": nn.Parameter(beyond) if freedom is None else beyond,
+        }
 
     return Likelihood(
         name, of.student, lambda location, log_scale, beyond: location, parameters=parameters, summary=summary,
@@ -223,13 +199,16 @@ def _negative_binomial(name: str, summary: str, start: float = 1.0, **more) -> L
     return Likelihood(
         name, of.negative_binomial, lambda log_mean, log_dispersion: log_mean.exp(), kinds.whole_counts, COUNTS,
         parameters=lambda shape: {"log_dispersion": nn.Parameter(torch.full((1, *shape), math.log(start)))},
-        shown=torch.log1p, summary=summary, draw=of.draw_negative_binomial, counts=True, unsuited=kinds.no_counts, **more,
+        shown=torch.log1p, summary=summary, draw=of.draw_negative_binomial, counts=True, unsuited=kinds.no_counts,
+        **more,
     )  # fmt: skip
 
 
 def _negative_binomial_of(detail: str) -> Likelihood | None:
     start = _positive(detail)
-    return None if start is None else _negative_binomial(f"negative_binomial:{detail}", "dispersions from this on", start)
+    return (
+        None if start is None else _negative_binomial(f"negative_binomial:{detail}", "dispersions from this on", start)
+    )
 
 
 def _positive(text: str) -> float | None:
@@ -243,8 +222,8 @@ def _positive(text: str) -> float | None:
 def _categorical_family(name: str, summary: str, sizes: tuple[int, ...] | None = None, **more) -> Likelihood:
     blocks = of.Blocks(sizes)
     return Likelihood(
-        name, blocks.log_density, blocks.mean, blocks.suits, "one-hot blocks: one 1 and else 0 in each", summary=summary,
-        draw=blocks.draw, **more,
+        name, blocks.log_density, blocks.mean, blocks.suits, "one-hot blocks: one 1 and else 0 in each",
+        summary=summary, draw=blocks.draw, **more,
     )  # fmt: skip
 
 
@@ -269,7 +248,7 @@ LIKELIHOODS: dict[str, Likelihood] = {
         ),
         _negative_binomial(
             "negative_binomial",
-            "counts that vary more than their mean, by a learned dispersion a feature; negative_binomial:0.1 starts there",
+            "counts that vary more than that, by one learned dispersion a feature; negative_binomial:0.1 starts there",
             unasked=kinds.counts, variant=_negative_binomial_of,
             of_noise=lambda noise: f"negative_binomial:{min(max(noise, 1e-4), 1.0):.2g}",
         ),

@@ -15,6 +15,7 @@ from partita.recipes.unmixed import NETWORKS
 from partita.training.defaults import LINEAR_GAUSSIAN, Chosen, choose_network, choose_units, with_noise
 from partita.training.own_parts import name_of
 from partita.training.plain import plain
+from partita.training.scale import Scale
 
 RESTARTS, LEARNING_RATE = 8, 1e-3
 # Parameters that may be a function or an object of one's own.
@@ -51,7 +52,10 @@ def chosen_architecture(
     """Network and likelihood, as asked for or as the data suggest; said in words where the estimator is verbose."""
     network, why_network, brought = settings["network"], "as asked", _brought(settings)
     if settings["likelihood"] == "auto" and brought is None:
-        chosen = with_noise(chosen, x, x_scale, latents_of(settings))
+        # what covariates explain is off these rows already
+        seen = chosen if not covariates else replace(chosen, scale=Scale(counts=chosen.scale.counts))
+        found = with_noise(seen, x, x_scale, latents_of(settings))
+        chosen = replace(chosen, likelihood=found.likelihood, why=found.why)
     likelihood = chosen.likelihood
     if network == "auto" and starts_unmixed(settings, likelihood, x.shape[1:], covariates):
         why_network = "linear, or nearly so where the rows are bent"
@@ -106,12 +110,10 @@ def built_program(
     return build(method, **options, **rest, network=network, likelihood=likelihood, shape=shape)
 
 
-def starts_unmixed(
-    settings: Mapping[str, Any], likelihood: Any, shape: tuple[int, ...], covariates: int = 0
-) -> bool:
+def starts_unmixed(settings: Mapping[str, Any], likelihood: Any, shape: tuple[int, ...], covariates: int = 0) -> bool:
     """Whether a model starts where the rows are unmixed: where that is asked for; and PDisVAE of rows of numbers
-    without labels and covariates, at least as many numbers as latents, in a network that is linear or nearly so, unless restarts are
-    asked for."""
+    without labels and covariates, at least as many numbers as latents, in a network that is linear or nearly so, unless
+    restarts are asked for."""
     options = settings["options"] or {}
     if "start" in options:
         return options["start"] == "unmixed"

@@ -44,11 +44,11 @@ class Seen:
             X = self._filled(X, beside)
         return X, beside
 
-    def trained_on(self, x: np.ndarray) -> dict[str, Any]:
+    def trained_on(self, x: np.ndarray, covariates: np.ndarray | None) -> dict[str, Any]:
         """The filled rows, as an `Ensemble` takes them. What has a scale is scaled first: float32 would lose what is
         small beside its offset."""
         if self.scale and not self.scale.counts:
-            return {"x": in_float32(self.scale.of(x * self.x_scale)), "x_scale": 1.0}
+            return {"x": in_float32(self.scale.of(x * self.x_scale, covariates)), "x_scale": 1.0}
         return {"x": in_float32(x), "x_scale": self.x_scale, "scale": self.scale}
 
     def as_x(self, decoded: np.ndarray) -> np.ndarray:
@@ -62,6 +62,12 @@ class Seen:
             raise ValueError("the model was fitted without covariates: leave covariates out")
         return {"covariates": self.covariates.of(covariates, rows)}
 
+    def classes(self, covariates: Any, rows: int) -> dict[str, np.ndarray]:
+        """Covariates by name as class indices (n,)."""
+        if self.covariates is None:
+            raise ValueError("the model was fitted without covariates: there are none that could leak")
+        return dict(zip(self.covariates.names, self.covariates.classes(covariates, rows).T))
+
     def average(self, rows: int) -> dict[str, np.ndarray]:
         """What a decoder is told of rows that nothing is known of."""
         return {} if self.covariates is None else {"covariates": self.covariates.average(rows)}
@@ -70,8 +76,11 @@ class Seen:
         """In the units that an encoder sees: a count's logarithm."""
         assert self.filling is not None
         if not self.scale.counts:
-            return self.scale.back(self.filling(self.scale.of(X)))
-        expected = self.scale.spread.numpy() * beside.get("exposure", np.ones(len(X)))[:, None]
+            covariates = beside.get("covariates")
+            return self.scale.back(self.filling(self.scale.of(X, covariates)), covariates)
+        given = {name: torch.as_tensor(values, dtype=torch.float64) for name, values in beside.items()}
+        exposure = given.get("exposure", torch.ones(len(X), dtype=torch.float64))
+        expected = self.scale.expected(exposure, X.ndim - 1, given.get("covariates")).numpy()
         return np.maximum(np.expm1(self.filling(np.log1p(X / expected))) * expected, 0)
 
     def as_file(self) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
@@ -90,41 +99,52 @@ class Seen:
     def from_file(cls, x_scale: float, about: Mapping[str, Any], tensors: Mapping[str, torch.Tensor]) -> "Seen":
         scale = UNSCALED
         if about:
-            own = {name: tensors[name] for name in ("offset", "spread") if name in tensors}
+            own = {name: tensors[name] for name in ("offset", "spread", "effects") if name in tensors}
             scale = Scale(about["scale"], **own, counts=about["counts"])
-        filling = Filling(*(tensors[n].numpy() for n in TENSORS), about["fill_noise"]) if "fill_noise" in about else None
+        filling = (
+            Filling(*(tensors[n].numpy() for n in TENSORS), about["fill_noise"]) if "fill_noise" in about else None
+        )
         covariates = about.get("covariates")
         made = None if covariates is None else Covariates.from_json(covariates)
         return cls(x_scale, scale, made, about.get("exposure"), about.get("mean_exposure", 1.0), filling)
 
 
-def learn_beside(settings: Mapping[str, Any], X: np.ndarray, covariates: Any, names: Any) -> dict[str, Any]:
-    """Covariates and exposure as `Seen` keeps them, and the `exposures` of the rows; ValueError, in words, where values
-    are missing that must not be, or a column has none at all."""
+def learn_beside(
+    settings: Mapping[str, Any], X: np.ndarray, x_scale: float, covariates: Any, names: Any
+) -> tuple[Seen, dict[str, np.ndarray]]:
+    """Covariates and exposure, as they are kept and of these rows; ValueError, in words, where a column of X has no
+    value at all."""
     missing, exposure = settings["missing"], settings["exposure"]
     if missing not in MISSING:
         raise ValueError(f"unknown missing {missing!r}; choose from {', '.join(MISSING)}")
-    empty = np.flatnonzero(np.isnan(X.reshape(len(X), -1)).all(0)) if missing == "ignore" and X.dtype.kind == "f" else []
+    empty = (
+        np.flatnonzero(np.isnan(X.reshape(len(X), -1)).all(0)) if missing == "ignore" and X.dtype.kind == "f" else []
+    )
     if len(empty):
         which = [repr(str(names[c])) if names is not None else str(c) for c in empty]
         raise ValueError(f"column {listed(which, 5)} of X has no value at all: leave it out")
-    found: dict[str, Any] = {"exposure": exposure, "exposures": None}
+    known, mean, beside = None, 1.0, {}
     if exposure is not None:
         values = _exposures(exposure, X, covariates)
-        found |= {"mean_exposure": float(values.mean()), "exposures": values / values.mean()}
+        mean = float(values.mean())
+        beside["exposure"] = values / mean
     if covariates is not None:
         columns = columns_of(covariates, len(X))
         rest = {name: values for name, values in columns.items() if name != exposure or exposure == TOTAL}
-        found["covariates"] = learn_covariates(rest, len(X)) if rest else None
-    return found
+        known = learn_covariates(rest, len(X)) if rest else None
+    if known is not None:
+        beside["covariates"] = known.of(covariates, len(X))
+    return Seen(x_scale, covariates=known, exposure=exposure, mean_exposure=mean), beside
 
 
-def learn_missing(X: np.ndarray, scale: Scale, exposures: np.ndarray | None, latents: int) -> Filling | None:
+def learn_missing(X: np.ndarray, scale: Scale, beside: Mapping[str, np.ndarray], latents: int) -> Filling:
     """What fills the gaps of rows like these."""
-    if scale.counts:
-        expected = scale.spread.numpy() * (np.ones(len(X)) if exposures is None else exposures)[:, None]
-        return learn_filling(np.log1p(X / expected), latents)
-    return learn_filling(scale.of(X.astype(np.float64)), latents)
+    given = {name: torch.as_tensor(values, dtype=torch.float64) for name, values in beside.items()}
+    if not scale.counts:
+        return learn_filling(scale.of(X.astype(np.float64), beside.get("covariates")), latents)
+    exposure = given.get("exposure", torch.ones(len(X), dtype=torch.float64))
+    expected = scale.expected(exposure, X.ndim - 1, given.get("covariates")).numpy()
+    return learn_filling(np.log1p(X / expected), latents)
 
 
 def check_exposure(exposure: str | None, likelihood: str | Likelihood) -> None:

@@ -13,19 +13,18 @@ from sklearn.utils.validation import _check_feature_names_in, check_array, check
 from partita.distributions import Likelihood
 from partita.estimator._building import built_program, known_recipe, plain_settings
 from partita.estimator._files import write_fitted
-from partita.estimator._looking import check_seen, look
+from partita.estimator._looking import prepare
+from partita.estimator._missing import explained, hidden_entries
+from partita.estimator._training import train
+from partita.metrics.leakage import known_of
 from partita.networks.architecture import NetworkFunction
-from partita.recipes import Candidate, Program, Recipe
+from partita.recipes import Program, Recipe
 from partita.recipes._own_methods import Method, method_name
 from partita.trace import Dream
-from partita.training import Ensemble, History, Model
-from partita.training.callbacks import Callback, call, check_callbacks
-from partita.training.device import choose_device
+from partita.training import Model
+from partita.training.callbacks import Callback, check_callbacks
 from partita.training.labels import required_labels
 from partita.training.observations import why_diverged
-from partita.training.program import train_models
-
-LOG_POINTS = 100
 
 
 class Disentangler(TransformerMixin, BaseEstimator):
@@ -123,37 +122,16 @@ class Disentangler(TransformerMixin, BaseEstimator):
         X = self._valid(X, ensure_min_samples=2)
         check_callbacks(self.callbacks)
         self.label_scale_, self.shape_ = None, X.shape[1:]
-        program, x, beside = self._look(X, covariates)
+        program, x, beside = prepare(self, X, covariates)
         labels = required_labels(program.recipe, method_name(self.method), y, len(x))
         if labels is not None:
             self.label_scale_ = labels.scale
             program = self._program()
-        device, rows = choose_device(self.device), self.seen_.trained_on(x)
-        for name, least in (("steps", 1), ("batch_size", 1), ("seed", 0)):
-            if int(getattr(self, name)) < least:
-                raise ValueError(f"{name} must be at least {least}, got {getattr(self, name)}")
-
-        def make(recipes: list[Recipe], seeds: list[int], program: Program, candidate: Candidate) -> Ensemble:
-            return Ensemble(
-                recipes,
-                seeds,
-                **rows,
-                u=None if labels is None else labels.u,
-                labelled=None if labels is None else labels.labelled,
-                beside=beside,
-                batch_size=min(int(self.batch_size), len(x)),
-                device=device,
-                hold_out=program.hold_out,
-                finish=candidate.finish,
-            )
-
-        steps = int(self.steps)
-        log_every = max(1, steps // LOG_POINTS)
-        (trained,) = train_models([program], [int(self.seed)], make, steps, log_every=log_every, on_log=self._on_log)
-        stopped = trained.diverged
-        if stopped is not None:
+        beside |= {} if labels is None else {"u": labels.u, "labelled": labels.labelled}
+        trained = train(self, program, self.seen_.trained_on(x, beside.get("covariates")), beside)
+        if trained.diverged is not None:
             why = why_diverged(x, self.x_scale_, self.likelihood_, self.seen_.scale.name)
-            raise ValueError(f"the loss was no longer finite at step {stopped}: {why}")
+            raise ValueError(f"the loss was no longer finite at step {trained.diverged}: {why}")
         self.groups_, self.history_ = trained.recipe.groups, trained.history.of(0)
         self.candidate_ = trained.candidate
         if self.verbose and trained.words:
@@ -223,6 +201,25 @@ class Disentangler(TransformerMixin, BaseEstimator):
         recon, kl = self._fitted().bound(X, beside=beside)
         return float(-(recon + kl).mean())
 
+    def score_missing(self, X, truth=None, covariates=None, *, share=0.1, seed=0):
+        """How well values are predicted that the model is not shown, as R^2 with each feature in its own deviations: 1
+        is perfect, 0 what their means would reach. Those missing in X and known in `truth`; without a truth, a `share`
+        of the known values of X, hidden at random."""
+        check_is_fitted(self)
+        if self.missing != "ignore":
+            raise ValueError("score_missing is for models fitted with missing='ignore'")
+        known = self._valid(X if truth is None else truth, reset=False)
+        X = hidden_entries(known, share, seed) if truth is None else X
+        shown, beside = self._seen(X, covariates)
+        return explained(np.asarray(X), known, self.seen_.as_x(self._fitted().reconstruct(shown, beside)))
+
+    def leakage(self, X, covariates):
+        """By covariate, the share of its information that each group of latents has, I(z_g; c) / H(c) by nearest
+        neighbours, (groups,): latents need not know what encoder and decoder are told."""
+        codes = self.transform(X, covariates)
+        classes = self.seen_.classes(covariates, len(codes))
+        return {name: known_of(codes, column[:, None], self.groups_)[0][0] for name, column in classes.items()}
+
     def get_feature_names_out(self, input_features=None):
         """z0, z1, ...: the latents by number. `input_features`, where given, must be the columns that were fitted."""
         check_is_fitted(self)
@@ -260,13 +257,6 @@ class Disentangler(TransformerMixin, BaseEstimator):
         """As trained: with the groups that were found, where they had to be."""
         return self._program().candidates[self.candidate_].last(self.groups_)
 
-    def _on_log(self, step: int, history: History) -> bool:
-        quantities = dict(zip(history.names, history.row(-1)[:, 0].tolist()))
-        if self.verbose and len(history.steps) % (LOG_POINTS // 10) == 0:
-            values = "  ".join(f"{name} {v:.4g}" for name, v in quantities.items())
-            print(f"step {step} of {self.steps}: {values}")
-        return call(check_callbacks(self.callbacks), step, quantities=quantities)
-
     def _fitted(self) -> Model:
         check_is_fitted(self)
         # float64: so that a row gets the same code to the last digit alone and among others
@@ -284,11 +274,3 @@ class Disentangler(TransformerMixin, BaseEstimator):
 
     def _given(self, n: int, covariates) -> dict[str, np.ndarray]:
         return self.seen_.average(n) if covariates is None else self.seen_.given(covariates, n)
-
-    def _look(self, X: np.ndarray, covariates) -> tuple[Program, np.ndarray, dict[str, np.ndarray]]:
-        """Decides how X is seen, and by which program it is trained; the rows, filled, and what is known beside."""
-        settings, names = plain_settings(self.get_params(deep=False)), getattr(self, "feature_names_in_", None)
-        vars(self).update(look(settings, X, covariates, names))
-        program = self._program()
-        self.seen_ = check_seen(program, self.seen_, X, method_name(self.method))
-        return program, *self.seen_.rows(X, covariates)

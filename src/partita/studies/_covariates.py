@@ -11,11 +11,9 @@ from partita.studies._seen import columns_named
 from partita.studies.run import Run
 
 
-def covariate_leakage(
-    run: Run, dataset: Dataset, rows: np.ndarray, mean: np.ndarray, groups: Groups
-) -> dict[str, Any]:
-    """Names, `known` (covariates, groups), shares of each covariate's information that a group has, and `null`, the same
-    with rows permuted. `groups` are the run's own."""
+def covariate_leakage(run: Run, dataset: Dataset, rows: np.ndarray, mean: np.ndarray, groups: Groups) -> dict[str, Any]:
+    """Names, `known` (covariates, groups), shares of each covariate's information that a group has, and `null`, the
+    same with rows permuted. `groups` are the run's own."""
     known = run.known_covariates
     assert known is not None
     table = {name: values[rows] for name, values in columns_named(dataset, known.names).items()}

@@ -85,7 +85,6 @@ class Order:
             hold_out=self.program.hold_out,
         )
 
-
     def _scale(self, house: Architecture) -> Scale:
         ones = torch.ones(house.shape, dtype=torch.float64)
         return Scale(self.run.get("scale", "none"), 0 * ones, ones, as_likelihood(house.likelihood).counts)

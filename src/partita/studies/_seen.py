@@ -12,6 +12,7 @@ from partita.data._some_rows import spread_rows
 from partita.distributions import as_likelihood
 from partita.studies.run import Run
 from partita.training.covariates import learn_covariates
+from partita.training.effects import with_effects
 from partita.training.scale import Scale, measure_scale, rows_to_measure
 
 MOST_CLASSES = 50  # of a factor that stands for levels; of more, it is numbers in their order
@@ -40,10 +41,15 @@ def scale_of(run: Run, dataset: Dataset) -> Scale:
     """Measured: the same for the same data."""
     family = as_likelihood(run.recipe.architecture.likelihood)
     given = None if run.exposure is None else exposures(dataset, run.exposure)
-    rows = rows_to_measure(dataset.x, dataset.x_scale) if run.scale != "none" else np.zeros((1, *dataset.shape))
+    needed = run.scale != "none" or run.covariates
+    rows = rows_to_measure(dataset.x, dataset.x_scale) if needed else np.zeros((1, *dataset.shape))
     if given is not None and len(given) != len(rows):
         given = given[spread_rows(len(given), len(rows))]
-    return measure_scale(run.scale, family, rows, given)
+    scale = measure_scale(run.scale, family, rows, given)
+    if not run.covariates or (family.suits is not None and not family.counts):
+        return scale
+    chosen = spread_rows(dataset.size, len(rows))
+    return with_effects(scale, rows, beside_of(run, dataset, chosen)["covariates"], given)
 
 
 def exposures(dataset: Dataset, exposure: str) -> np.ndarray:

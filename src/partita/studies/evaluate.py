@@ -163,9 +163,7 @@ def _codes(model: Model, dataset: Dataset, run: Run, rows: np.ndarray, u: np.nda
     return np.concatenate(codes)
 
 
-def _one_draw(
-    model: Model, x: np.ndarray, mean: np.ndarray, log_variance: np.ndarray, beside: Beside
-) -> np.ndarray:
+def _one_draw(model: Model, x: np.ndarray, mean: np.ndarray, log_variance: np.ndarray, beside: Beside) -> np.ndarray:
     """One draw of z from the posterior of each row."""
     if model.recipe.architecture.posterior == "diagonal":
         return one_draw(mean, log_variance, 0)

@@ -108,9 +108,9 @@ class Store:
         append_line(self.folder_of(run) / "history.jsonl", _row(history, position, len(history.steps) - 1))
 
     def finish(self, run: Run, trained: Trained, scale: Scale = UNSCALED) -> None:
-        """Writes the log, the weights with the scale of the data and, last, how the run ended. Where it found its groups, those with both, and the
-        evidence; where several candidates were trained, whose weights these are; where rows were held out, of which
-        step they are."""
+        """Writes the log, the weights with the scale of the data and, last, how the run ended. Where it found its
+        groups, those with both, and the evidence; where several candidates were trained, whose weights these are; where
+        rows were held out, of which step they are."""
         log = self._write_history(run, trained.history, 0, synced=True)
         found: dict[str, Any] = {} if trained.groups is None else {"groups": [list(group) for group in trained.groups]}
         if trained.candidate:

@@ -1,4 +1,4 @@
-"""What is known of rows beside x: labels, covariates, exposures, which values are observed; by their names in a Batch."""
+"""What is known of rows beside x, by its name in a Batch: labels, covariates, exposures, which values are observed."""
 
 from collections.abc import Mapping
 
@@ -13,9 +13,7 @@ from partita.training.disk import on_device
 Beside = Mapping[str, np.ndarray]
 
 
-def rows_beside(
-    recipe: Recipe, beside: Mapping[str, np.ndarray | None], device: torch.device
-) -> dict[str, Tensor]:
+def rows_beside(recipe: Recipe, beside: Mapping[str, np.ndarray | None], device: torch.device) -> dict[str, Tensor]:
     """On the device, those that are given; ValueError where the recipe's labels or covariates are not among them."""
     house, given = recipe.architecture, {name: values for name, values in beside.items() if values is not None}
     needed = {"u": ("labels u", house.labels if recipe.labels != "none" else 0)}

@@ -42,8 +42,9 @@ class Covariate:
         if None in found:
             row = found.index(None)
             raise ValueError(
-                f"covariate {self.name!r} has the level {_plain(values, self.name)[row]!r} in row {row}, which was never "
-                f"seen in training (there were {listed(map(repr, self.levels), 6)}): leave such rows out, or train on them"
+                f"covariate {self.name!r} has the level {_plain(values, self.name)[row]!r} in row {row}, which was "
+                f"never seen in training (there were {listed(map(repr, self.levels), 6)}): leave such rows out, or "
+                "train on them"
             )
         return np.eye(len(self.levels))[np.array(found, int)]
 

@@ -68,8 +68,8 @@ def choose_seen(
 def choose_units(
     x: Any, x_scale: float, likelihood: str | Likelihood, scale: str, exposure: np.ndarray | None = None
 ) -> Chosen:
-    """The same without a Gaussian's variance. Where the likelihood is "auto", the first of `LIKELIHOODS` that takes such
-    data unasked."""
+    """The same without a Gaussian's variance. Where the likelihood is "auto", the first of `LIKELIHOODS` that takes
+    such data unasked."""
     rows, why = _some_rows(x, x_scale), "as asked"
     if isinstance(likelihood, str) and likelihood == "auto":
         family, why = next((each, why) for each in LIKELIHOODS.values() if (why := each.unasked(rows)))

@@ -42,8 +42,8 @@ class Ensemble:
     The runs share the data and nothing else: gradients of the summed loss fall apart into each model's own, the
     optimiser works element by element, and each run draws its own noise. So one model's NaN stays its own.
 
-    `x` is an array or tensor, which moves to the device as a whole, or an array on disk, which stays there. `beside` are
-    arrays of as many rows, by the names they have in a `Batch`: labels, covariates and the like. Rows of the
+    `x` is an array or tensor, which moves to the device as a whole, or an array on disk, which stays there. `beside`
+    are arrays of as many rows, by the names they have in a `Batch`: labels, covariates and the like. Rows of the
     `hold_out` are never drawn: the runs do not know of them. Several `ranks` share the rows of every batch, and all
     hold the same models. `finish` is what a candidate does to the networks once the steps are over.
     """
@@ -252,8 +252,13 @@ class Ensemble:
     def observe(self, rows: Tensor, own: Tensor | None = None) -> dict[str, Tensor]:
         """What is known of these rows of the data; x where there are ranks that share them, of the rows `own`."""
         x = self.x[rows if own is None else own].to(torch.float32)
-        known = {"x": x if self.x_scale == 1.0 else x * self.x_scale}
-        return self.scale.seen(known | {name: values[rows].float() for name, values in self.beside.items()})
+        x = x if self.x_scale == 1.0 else x * self.x_scale
+        known = {name: values[rows].float() for name, values in self.beside.items()}
+        if own is None:
+            return self.scale.seen({"x": x, **known})
+        beside = {name: values[own].float() for name, values in self.beside.items()}
+        # of x this rank has its own rows, and sees them so; everything else is there for all rows
+        return {**self.scale.seen({**known, "x": x}, x=False), "x": self.scale.seen({"x": x, **beside})["x"]}
 
     def _observe(self, index: Tensor, own: Tensor | None = None) -> dict[str, Tensor]:
         """The same of rows by what was drawn."""

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-ITERATIONS, CLOSE = 100, 1e-4
-ROWS_LEARNED_FROM = 5000
+ITERATIONS, CLOSE = 60, 1e-4
+FEWEST_ROWS, NUMBERS_LEARNED_FROM = 200, 1 << 21
 NUMBERS_AT_ONCE = 1 << 22
 LEAST_NOISE = 1e-6  # of the variance
 
@@ -35,9 +35,10 @@ class Filling:
 
 
 def learn_filling(x: np.ndarray, latents: int, seed: int = 0) -> Filling:
-    """From rows with NaN, some of them where there are many; at most so many components as a quarter of the features."""
+    """From rows with NaN, some of them where there are many. Features that none of those knows are 0 there."""
     rng = np.random.default_rng(seed)
-    flat = x.reshape(len(x), -1)[rng.permutation(len(x))[:ROWS_LEARNED_FROM]]
+    flat = x.reshape(len(x), -1)
+    flat = flat[rng.permutation(len(x))[: max(FEWEST_ROWS, NUMBERS_LEARNED_FROM // flat.shape[1])]]
     known = np.isfinite(flat)
     counts = np.maximum(known.sum(0), 1)
     mean = np.where(known, flat, 0).sum(0) / counts
@@ -60,9 +61,7 @@ def learn_filling(x: np.ndarray, latents: int, seed: int = 0) -> Filling:
     return Filling(mean, loading, float(noise))
 
 
-def _codes(
-    centred: np.ndarray, known: np.ndarray, loading: np.ndarray, noise: float
-) -> tuple[np.ndarray, np.ndarray]:
+def _codes(centred: np.ndarray, known: np.ndarray, loading: np.ndarray, noise: float) -> tuple[np.ndarray, np.ndarray]:
     """Means (n, K) and covariances (n, K, K) of z given what is known of each row; `centred` is 0 elsewhere."""
     latents = loading.shape[1]
     products = (loading[:, :, None] * loading[:, None, :]).reshape(len(loading), -1)

@@ -103,22 +103,21 @@ class Model:
     def decode(self, z: np.ndarray, beside: Beside | None = None) -> np.ndarray:
         """E[x|z] in the units of the observations, (n, *shape)."""
         (mean,) = self._in_parts(lambda part: (self.decoded(z[part], taken(beside, part)).mean,), z.shape)
-        return self.scale.back(mean)
+        return self.scale.back(mean, self._told(len(z), beside or {}).get("covariates"))
 
     def decoded(self, z: np.ndarray, beside: Beside | None = None) -> Decoded:
         """p(x|z) itself, as the model sees x, of rows that fit into one pass."""
         known = {name: self._tensor(values) for name, values in self._told(len(z), beside or {}).items()}
         if "exposure" in known:
-            known["exposure"] = self._scale.expected(known["exposure"], len(self.recipe.architecture.shape))
+            axes = len(self.recipe.architecture.shape)
+            known["exposure"] = self._scale.expected(known["exposure"], axes, known.get("covariates"))
         beside_z = Batch(x=self._tensor(z), size=len(z), **known).for_decoder if self.has_bound else ()
         return self.networks["decoder"](self._tensor(z), *beside_z)
 
     def reconstruct(self, x: np.ndarray, beside: Beside | None = None) -> np.ndarray:
         """E[x|z] at the posterior means."""
-        (mean,) = self._by_rows(
-            lambda batch: (self.recipe.trace.reconstruct(self.networks, batch),), x, beside=beside
-        )
-        return self.scale.back(mean)
+        (mean,) = self._by_rows(lambda batch: (self.recipe.trace.reconstruct(self.networks, batch),), x, beside=beside)
+        return self.scale.back(mean, self._told(len(x), beside or {}).get("covariates"))
 
     def sample(self, n: int, seed: int = 0, beside: Beside | None = None) -> np.ndarray:
         """Observations E[x|z] for n draws from the prior, (n, *shape)."""

@@ -31,15 +31,19 @@ class Scale:
 
     Counts stay what they are. A model of them is told how many are expected: `spread` times the exposure of a row. Its
     rates are relative to that, and there is no Jacobian. Offset and spread broadcast against one observation.
+
+    With `effects` (c, *shape) of covariates, what they explain by themselves is taken off too: c @ effects is added to
+    the offset, or to the logarithm of what is expected. Latents then begin with what is left.
     """
 
     name: str = "none"
     offset: Tensor = field(default_factory=lambda: _one() - 1)
     spread: Tensor = field(default_factory=_one)
     counts: bool = False
+    effects: Tensor | None = None
 
     def __bool__(self) -> bool:
-        return self.name != "none"
+        return self.name != "none" or self.effects is not None
 
     @property
     def needs_exposure(self) -> bool:
@@ -47,32 +51,50 @@ class Scale:
         return self.counts and bool(self)
 
     def to(self, device: torch.device | str, dtype: torch.dtype) -> "Scale":
-        return replace(self, offset=self.offset.to(device, dtype), spread=self.spread.to(device, dtype))
+        tensors = {"offset": self.offset, "spread": self.spread, "effects": self.effects}
+        return replace(self, **{name: t if t is None else t.to(device, dtype) for name, t in tensors.items()})
 
-    def of(self, x: Any) -> Any:
+    def of(self, x: Any, covariates: Any = None) -> Any:
         """Observations, an array or tensor, as a model sees them."""
-        return x if self.counts or not self else (x - self._like(self.offset, x)) / self._like(self.spread, x)
+        return x if self.counts or not self else (x - self._middle(x, covariates)) / self._like(self.spread, x)
 
-    def back(self, seen: Any) -> Any:
+    def back(self, seen: Any, covariates: Any = None) -> Any:
         """The opposite of `of`."""
-        return seen if self.counts or not self else seen * self._like(self.spread, seen) + self._like(self.offset, seen)
+        if self.counts or not self:
+            return seen
+        return seen * self._like(self.spread, seen) + self._middle(seen, covariates)
+
+    def _middle(self, x: Any, covariates: Any) -> Any:
+        offset = self._like(self.offset, x)
+        return offset if self.effects is None or covariates is None else offset + self._explained(covariates, x)
+
+    def _explained(self, covariates: Any, like: Any) -> Any:
+        """c @ effects, (..., *shape)."""
+        assert self.effects is not None
+        found = covariates @ self._like(self.effects.flatten(1), like)
+        return found.reshape(*covariates.shape[:-1], *self.effects.shape[1:])
 
     def shown(self, family: Likelihood, x: np.ndarray) -> np.ndarray:
-        """Observations as an encoder reads them, where all have an exposure of 1: logarithms of counts."""
+        """Observations as an encoder reads them, where all have an exposure of 1 and average covariates: logarithms of
+        counts."""
         x = x / self.spread.numpy(force=True) if self.counts else self.of(x)
         return family.shown(torch.as_tensor(np.asarray(x, np.float64))).numpy()
 
-    def seen(self, rows: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def seen(self, rows: Mapping[str, Tensor], *, x: bool = True) -> dict[str, Tensor]:
         """Rows of x, (..., *shape), and what is known beside them, as a model sees them: exposures (...) times what is
-        expected of each feature."""
-        found = {**rows, "x": self.of(rows["x"])}
+        expected of each feature. With `x` False, x stays as it is."""
+        found = {**rows, "x": self.of(rows["x"], rows.get("covariates")) if x else rows["x"]}
         if "exposure" in rows:
-            found["exposure"] = self.expected(rows["exposure"], rows["x"].dim() - rows["exposure"].dim())
+            axes = rows["x"].dim() - rows["exposure"].dim()
+            found["exposure"] = self.expected(rows["exposure"], axes, rows.get("covariates"))
         return found
 
-    def expected(self, exposure: Tensor, axes: int) -> Tensor:
+    def expected(self, exposure: Tensor, axes: int, covariates: Tensor | None = None) -> Tensor:
         """Counts of the features of an observation with so many axes, before anything is known of its code."""
-        return exposure.reshape(*exposure.shape, *[1] * axes) * self.spread
+        found = exposure.reshape(*exposure.shape, *[1] * axes) * self.spread
+        if self.effects is None or covariates is None:
+            return found
+        return found * self._explained(covariates, found).exp()
 
     def log_jacobian(self, shape: tuple[int, ...], observed: np.ndarray | None = None) -> Any:
         """log |d seen / d x| of an observation, in nats; where values are `observed` or not, of each row's."""
@@ -81,7 +103,8 @@ class Scale:
 
     def tensors(self) -> dict[str, Tensor]:
         """For files; nothing where there is no scale."""
-        return {"offset": self.offset.clone(), "spread": self.spread.clone()} if self else {}
+        effects = {} if self.effects is None else {"effects": self.effects.clone()}
+        return {"offset": self.offset.clone(), "spread": self.spread.clone(), **effects} if self else {}
 
     @staticmethod
     def _like(own: Tensor, x: Any) -> Any:
