@@ -57,7 +57,7 @@ def chosen_architecture(
         found = with_noise(seen, x, x_scale, latents_of(settings))
         chosen = replace(chosen, likelihood=found.likelihood, why=found.why)
     likelihood = chosen.likelihood
-    if network == "auto" and starts_unmixed(settings, likelihood, x.shape[1:], covariates):
+    if network == "auto" and starts_unmixed(settings, likelihood, x.shape[1:]):
         why_network = "linear, or nearly so where the rows are bent"
     elif network == "auto":
         found = choose_network(x.shape[1:], likelihood)
@@ -95,7 +95,7 @@ def built_program(
         raise has_no_groups(method)
     if settings["validation"] is not None:
         options["validation"] = settings["validation"]
-    if starts_unmixed(settings, likelihood, shape, covariates):
+    if starts_unmixed(settings, likelihood, shape):
         options["start"] = "unmixed"
     elif method == "pdisvae":
         alone = isinstance(settings["groups"], str) or options.get("posterior") == "full"
@@ -110,9 +110,9 @@ def built_program(
     return build(method, **options, **rest, network=network, likelihood=likelihood, shape=shape)
 
 
-def starts_unmixed(settings: Mapping[str, Any], likelihood: Any, shape: tuple[int, ...], covariates: int = 0) -> bool:
+def starts_unmixed(settings: Mapping[str, Any], likelihood: Any, shape: tuple[int, ...]) -> bool:
     """Whether a model starts where the rows are unmixed: where that is asked for; and PDisVAE of rows of numbers
-    without labels and covariates, at least as many numbers as latents, in a network that is linear or nearly so, unless
+    without labels, at least as many numbers as latents, in a network that is linear or nearly so, unless
     restarts are asked for."""
     options = settings["options"] or {}
     if "start" in options:
@@ -126,7 +126,6 @@ def starts_unmixed(settings: Mapping[str, Any], likelihood: Any, shape: tuple[in
         and isinstance(likelihood, str)
         and likelihood.startswith("gaussian")
         and len(shape) == 1
-        and not covariates
         and latents_of(settings) <= shape[0]
     )
 

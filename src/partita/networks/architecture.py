@@ -141,7 +141,7 @@ class Encoder(nn.Module):
         self.body, _ = architecture.bodies(beside=labels + architecture.covariates)
         self.as_posterior = architecture.as_posterior
         self.shown = as_likelihood(architecture.likelihood).shown
-        self.precision = architecture.precision
+        self.precision, self.covariates = architecture.precision, architecture.covariates
 
     @property
     def makes_code(self) -> nn.Linear:
@@ -151,7 +151,9 @@ class Encoder(nn.Module):
     def forward(
         self, x: Tensor, u: Tensor | None = None, covariates: Tensor | None = None, exposure: Tensor | None = None
     ) -> Posterior:
-        """Counts are shown relative to what is expected of them."""
+        """Counts are shown relative to what is expected of them. Covariates that nobody gives are 0."""
+        if self.covariates and covariates is None:
+            covariates = x.new_zeros(len(x), self.covariates)
         beside = [each for each in (u, covariates) if each is not None]
         x = self.shown(x if exposure is None else x / exposure)
         return self.as_posterior(computed(self.precision, self.body, x, torch.cat(beside, -1) if beside else None))
@@ -165,7 +167,7 @@ class Decoder(nn.Module):
         self.likelihood = as_likelihood(architecture.likelihood)
         width_in = architecture.latents + architecture.covariates
         _, self.body = architecture.bodies(width_in=width_in, numbers=self.likelihood.outputs)
-        self.precision = architecture.precision
+        self.precision, self.covariates = architecture.precision, architecture.covariates
         self.own = given(self, self.likelihood.parameters(architecture.shape))
 
     @property
@@ -181,7 +183,10 @@ class Decoder(nn.Module):
         exposure: Tensor | None = None,
         observed: Tensor | None = None,
     ) -> Decoded:
-        decoded = computed(self.precision, self.body, z if covariates is None else torch.cat([z, covariates], -1))
+        if self.covariates:
+            covariates = z.new_zeros(len(z), self.covariates) if covariates is None else covariates
+            z = torch.cat([z, covariates], -1)
+        decoded = computed(self.precision, self.body, z)
         return self.likelihood.at(decoded, {name: getattr(self, name) for name in self.own}, exposure, observed)
 
 
