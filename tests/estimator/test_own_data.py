@@ -348,8 +348,8 @@ def test_unknown_scales_are_refused(rows):
 
 @pytest.mark.parametrize("network", ["auto", "nearly_linear"])
 def test_groups_are_found_beneath_covariates(network):
-    """Groups that donors and ages hide, by default settings: what these explain by themselves is off before the rows are
-    unmixed."""
+    """Groups that donors and ages hide, by default settings: what these explain by themselves is off before the rows
+    are unmixed."""
     data, rng = load("groups", size=900), np.random.default_rng(1)
     donor, age = rng.integers(0, 3, 900), rng.normal(size=900)
     x = np.array(data.x) + 3 * rng.normal(size=(3, 20))[donor] + 2 * np.outer(age, rng.normal(size=20))

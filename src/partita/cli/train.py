@@ -43,7 +43,7 @@ def train(
         str | None, typer.Option(help="factors that encoder and decoder see, such as donor,batch, and latents need not")
     ] = None,
     exposure: Annotated[
-        str | None, typer.Option(help="of counts, what rates are proportional to: total (of each row), or a factor")
+        str | None, typer.Option(help="of counts, what rates are proportional to: total, the sum of each row")
     ] = None,
     precision: Annotated[
         str, typer.Option(help="of the networks' layers: float32, or bf16 (quick on GPUs)")
@@ -127,7 +127,7 @@ def train(
         return
     print(f"{len(runs) - len(diverged)} of {len(runs)} runs are in {out}; next: partita evaluate {out}")
     if diverged:
-        likelihood = diverged[0].recipe.architecture.likelihood
-        why = why_diverged(dataset.x, dataset.x_scale, likelihood, diverged[0].scale)
+        first = diverged[0]
+        why = why_diverged(dataset.x, dataset.x_scale, first.recipe.architecture.likelihood, first.scale)
         complain(f"{len(diverged)} runs diverged: {', '.join(run.id for run in diverged)}; {why}")
         raise typer.Exit(1)

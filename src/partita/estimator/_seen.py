@@ -101,9 +101,10 @@ class Seen:
         if about:
             own = {name: tensors[name] for name in ("offset", "spread", "effects") if name in tensors}
             scale = Scale(about["scale"], **own, counts=about["counts"])
-        filling = (
-            Filling(*(tensors[n].numpy() for n in TENSORS), about["fill_noise"]) if "fill_noise" in about else None
-        )
+        filling = None
+        if "fill_noise" in about:
+            mean, loading = (tensors[name].numpy() for name in TENSORS)
+            filling = Filling(mean, loading, about["fill_noise"])
         covariates = about.get("covariates")
         made = None if covariates is None else Covariates.from_json(covariates)
         return cls(x_scale, scale, made, about.get("exposure"), about.get("mean_exposure", 1.0), filling)

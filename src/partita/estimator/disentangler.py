@@ -15,6 +15,7 @@ from partita.estimator._building import built_program, known_recipe, plain_setti
 from partita.estimator._files import write_fitted
 from partita.estimator._looking import prepare
 from partita.estimator._missing import explained, hidden_entries
+from partita.estimator._seen import Seen
 from partita.estimator._training import train
 from partita.metrics.leakage import known_of
 from partita.networks.architecture import NetworkFunction
@@ -75,6 +76,11 @@ class Disentangler(TransformerMixin, BaseEstimator):
     groups_ : tuple of tuples of latent indices.
     history_ : dict of arrays, `step` and each logged quantity (means over the steps since the last log point).
     """
+
+    seen_: Seen
+    network_: Any
+    likelihood_: Any
+    x_scale_: float
 
     def __init__(
         self,

@@ -17,11 +17,12 @@ from partita.training.scale import Scale, measure_scale, rows_to_measure
 
 MOST_CLASSES = 50  # of a factor that stands for levels; of more, it is numbers in their order
 TOTAL = "total"
+ROWS_AT_ONCE = 4096
 
 
-def learned_covariates(dataset: Dataset, names: Sequence[str], exposure: str | None) -> list[dict[str, Any]]:
-    """What a run keeps of the covariates of these names; the one that is the exposure is not among them."""
-    columns = columns_named(dataset, [name for name in names if name != exposure])
+def learned_covariates(dataset: Dataset, names: Sequence[str]) -> list[dict[str, Any]]:
+    """What a run keeps of the covariates of these names."""
+    columns = columns_named(dataset, names)
     return json.loads(json.dumps(learn_covariates(columns, dataset.size).as_json())) if columns else []
 
 
@@ -53,14 +54,13 @@ def scale_of(run: Run, dataset: Dataset) -> Scale:
 
 
 def exposures(dataset: Dataset, exposure: str) -> np.ndarray:
-    """A positive number a row, 1 on average: its total, or a factor of this name."""
-    if exposure == TOTAL and TOTAL not in dataset.factor_names:
-        parts = [np.asarray(dataset.x[i : i + 4096], np.float64) for i in range(0, dataset.size, 4096)]
-        values = np.concatenate([part.reshape(len(part), -1).sum(1) for part in parts])
-    else:
-        values = columns_named(dataset, [exposure])[exposure].astype(np.float64)
+    """A positive number a row, 1 on average: its total."""
+    if exposure != TOTAL:
+        raise ValueError(f"exposure must be {TOTAL!r}, of each row, got {exposure!r}")
+    parts = [np.asarray(dataset.x[i : i + ROWS_AT_ONCE], np.float64) for i in range(0, dataset.size, ROWS_AT_ONCE)]
+    values = np.concatenate([part.reshape(len(part), -1).sum(1) for part in parts])
     if (values <= 0).any():
-        raise ValueError(f"row {int(np.argmax(values <= 0))} of {dataset.name} has an exposure of 0: leave it out")
+        raise ValueError(f"row {int(np.argmax(values <= 0))} of {dataset.name} has no counts at all: leave it out")
     return values / values.mean()
 
 

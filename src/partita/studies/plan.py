@@ -13,7 +13,7 @@ from partita.networks.architecture import NetworkFunction
 from partita.recipes import RECIPES, Program, Recipe
 from partita.recipes._equation import keywords, usual_latents
 from partita.recipes._own_methods import Method, has_no_groups
-from partita.studies._seen import learned_covariates
+from partita.studies._seen import TOTAL, learned_covariates
 from partita.studies.run import Run, check_option, edition_of, method_named
 from partita.studies.source import described, labels_of
 from partita.training.beside import sees_beside
@@ -71,7 +71,7 @@ def plan(
     seeds : one run each.
     steps, batch_size, learning_rate : of the training.
     scale : of the observations, "none", "standard", "one", or "auto"; the runs have the one that was chosen.
-    exposure : of counts, what rates are proportional to: "total", each row's sum, or a factor by name.
+    exposure : of counts, what rates are proportional to: "total", each row's sum.
     covariates : factors by name that encoder and decoder see.
 
     Returns
@@ -91,9 +91,9 @@ def plan(
     architecture = {"network": network, "likelihood": by_name(likelihood), "hidden": list(hidden)}
     if precision != "float32":  # named only where it differs: the ids of runs from before it could stay as they were
         architecture["precision"] = precision
-    data, beside = described(dataset), {"covariates": learned_covariates(dataset, covariates, exposure) or ()}
-    if beside["covariates"]:
-        architecture["covariates"] = Covariates.from_json(beside["covariates"]).width
+    data, beside = described(dataset), learned_covariates(dataset, covariates) or ()
+    if beside:
+        architecture["covariates"] = Covariates.from_json(beside).width
     if dataset.size < 2:
         raise ValueError(f"{dataset.name} has {dataset.size} row; training needs at least 2")
     runs = []
@@ -110,7 +110,8 @@ def plan(
             own_house = house | {"network": "auto"} if found else house
             runs += [
                 Run(name, chosen, own_house, data, steps, min(batch_size, dataset.size),
-                    learning_rate, seed, sources=sources, scale=units, exposure=exposure, **beside)
+                    learning_rate, seed, sources=sources, scale=units, exposure=exposure,
+                    covariates=beside)
                 for seed in seeds
             ]  # fmt: skip
     runs = _as_methods_need(runs, dataset)
@@ -154,7 +155,7 @@ def _settled(
 
 
 def _beside_a_recipe(
-    method: Recipe | Program,
+    method: Method,
     dataset: Dataset,
     house: Mapping[str, Any],
     latents: int | None,
@@ -164,6 +165,7 @@ def _beside_a_recipe(
     """What was asked for beside a recipe, which brings everything: refused where it is something else."""
     own = {"latents": latents, "groups": groups}
     unasked = {"network": "auto", "likelihood": "auto", "hidden": list(HIDDEN)}
+    assert isinstance(method, Recipe | Program)
     recipe = method if isinstance(method, Recipe) else method.recipe
     return (
         {name: value for name, value in own.items() if value is not None},
@@ -198,6 +200,8 @@ def _as_methods_need(runs: Sequence[Run], dataset: Dataset) -> list[Run]:
 def _as_seen(run: Run) -> dict[str, Any]:
     """ValueError where a method cannot see what was asked for; rates that it need not know of are left out."""
     family = as_likelihood(run.recipe.architecture.likelihood)
+    if run.exposure not in (None, TOTAL):
+        raise ValueError(f"exposure must be {TOTAL!r}, each row's sum, got {run.exposure!r}")
     if run.exposure is not None and not family.counts:
         raise ValueError(f"exposure is for counts, and the likelihood is {family.name!r}: leave it out")
     if sees_beside(run.program):

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -98,8 +98,8 @@ class Covariates:
 
     @classmethod
     def from_json(cls, content: Any) -> "Covariates":
-        made = [{k: tuple(v) if isinstance(v, list) else v for k, v in one.items()} for one in content]
-        return cls(tuple(Covariate(**one) for one in made))
+        made = [{k: tuple(v) if isinstance(v, list | tuple) else v for k, v in one.items()} for one in content]
+        return cls(tuple(Covariate(**cast(Any, one)) for one in made))
 
 
 def learn_covariates(table: Any, rows: int) -> Covariates:
@@ -120,8 +120,8 @@ def columns_of(table: Any, rows: int) -> dict[str, np.ndarray]:
         array = array[:, None] if array.ndim == 1 else array
         if array.ndim != 2:
             raise ValueError(f"covariates must be a table of one row an observation, got shape {array.shape}")
-        one = isinstance(name, str) and array.shape[1] == 1
-        columns = {name if one else str(c): array[:, c] for c in range(array.shape[1])}
+        names = [name] if isinstance(name, str) and array.shape[1] == 1 else map(str, range(array.shape[1]))
+        columns = dict(zip(names, array.T))
     if not columns:
         raise ValueError("covariates have no columns")
     for name, values in columns.items():

@@ -111,7 +111,7 @@ class Model:
         if "exposure" in known:
             axes = len(self.recipe.architecture.shape)
             known["exposure"] = self._scale.expected(known["exposure"], axes, known.get("covariates"))
-        beside_z = Batch(x=self._tensor(z), size=len(z), **known).for_decoder if self.has_bound else ()
+        beside_z = Batch(x=self._tensor(z), size=len(z), carry={}, **known).for_decoder if self.has_bound else ()
         return self.networks["decoder"](self._tensor(z), *beside_z)
 
     def reconstruct(self, x: np.ndarray, beside: Beside | None = None) -> np.ndarray:
@@ -181,7 +181,7 @@ class Model:
 
     def _batch(self, x: np.ndarray, size: int, beside: Beside) -> Batch:
         known = {name: self._tensor(values) for name, values in self._told(len(x), beside).items()}
-        return Batch(size=size, **self._scale.seen({"x": self._tensor(x) * self.x_scale, **known}))
+        return Batch(size=size, carry={}, **self._scale.seen({"x": self._tensor(x) * self.x_scale, **known}))
 
     def _told(self, rows: int, beside: Beside) -> Beside:
         """With what networks expect and nobody said."""
