@@ -4,8 +4,8 @@
 
 Every row is `Disentangler().fit(x)` of four fifths of the rows, with no setting but the number of steps, and its bound
 on the other fifth (contiguous stretches of recordings), in nats of x. Beside it stands that of probabilistic PCA with
-as many latents, which is exact; not where one is a probability (counts, booleans, pixels) and the other a density. Files
-that are not there are left out.
+as many latents, which is exact; not where one is a probability (counts, booleans, pixels) and the other a density.
+Files that are not there are left out.
 """
 
 import argparse

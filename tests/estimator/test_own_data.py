@@ -363,3 +363,22 @@ def test_groups_are_found_beneath_covariates(network):
             assert max(leak.max() for leak in model.leakage(x, given).values()) < 0.1
     assert found["told"] > 0.95
     assert found["blind"] < 0.6
+
+
+def test_rows_held_out_restarts_and_found_groups_see_the_same(counts):
+    """Covariates, exposures and gaps reach every look at rows: those held out, and those that groups are found from."""
+    rng = np.random.default_rng(2)
+    gappy = np.where(rng.random(counts.shape) < 0.1, np.nan, counts)
+    covariates = {"donor": rng.choice(["a", "b"], len(counts))}
+    settings = {"latents": 2, "steps": 12, "device": "cpu", "missing": "ignore", "exposure": "total"}
+    for more in (
+        {"validation": 0.2, "groups": (1, 1), "options": {"restarts": 2}},
+        {"groups": "auto"},
+        {"method": "ss_ivae", "options": {"prior_width": 8}},
+    ):
+        y = np.where(np.arange(len(counts)) % 3, rng.integers(0, 2, len(counts)), np.nan)
+        model = Disentangler(**settings, **more).fit(gappy, y, covariates)
+        assert np.isfinite(model.score(gappy, covariates=covariates))
+        assert np.isfinite(model.history_["loss"]).all()
+        assert np.isfinite(model.transform(gappy, covariates)).all()
+    assert "held_out_loss" not in model.history_
