@@ -1,15 +1,17 @@
 """Scale, covariates and exposures in a study: in what a run is, in its weights, in its scores and on the page."""
 
+import dataclasses
 import json
 
 import numpy as np
 import pytest
 import torch
 
-from partita.data import from_array, load
+from partita.data import Dataset, from_array, load
 from partita.reports import write_page
 from partita.studies import Store, plan, train
 from partita.studies._precompile import Order
+from partita.studies._seen import beside_of
 from partita.studies.evaluate import evaluate_agreement, evaluate_run
 from partita.studies.run import Run
 from partita.training import Ensemble
@@ -156,3 +158,17 @@ def test_what_lies_beside_is_compiled_and_counted_too(cells):
     assert made.beside.keys() == {"covariates", "exposure"}
     needs = [bytes_a_model(each.recipe, cells.size, 128, CPU) for each in (plain, run)]
     assert needs[1] > needs[0] > 0
+
+
+@pytest.mark.skipif("columns" not in Dataset.__dataclass_fields__, reason="data sets have no columns here")
+def test_columns_of_a_data_set_are_covariates_and_exposures_by_name(cells):
+    rng = np.random.default_rng(0)
+    columns = {"total": rng.uniform(1, 9, 150), "batch": rng.choice(["p", "q"], 150)}
+    data = dataclasses.replace(cells, columns=columns)
+    (run,) = plan("vae", data, covariates=["batch", "total", "donor"], exposure="total", **QUICK)
+    assert [each["levels"] for each in run.covariates] == [["p", "q"], None, ["0", "1"]]
+    beside = beside_of(run, data)
+    assert beside["covariates"].shape == (150, 5)
+    np.testing.assert_allclose(beside["exposure"], columns["total"] / columns["total"].mean())
+    with pytest.raises(ValueError, match="exposure must be 'total' or a column of numbers of cells, got 'batch'"):
+        plan("vae", data, exposure="batch", **QUICK)

@@ -40,10 +40,10 @@ def train(
         str, typer.Option(help="units that models see data in: auto, none, standard (each feature), one (all alike)")
     ] = "auto",
     covariates: Annotated[
-        str | None, typer.Option(help="factors that encoder and decoder see, such as donor,batch, and latents need not")
+        str | None, typer.Option(help="columns that encoder and decoder see, such as donor,total, and latents need not")
     ] = None,
     exposure: Annotated[
-        str | None, typer.Option(help="of counts, what rates are proportional to: total, the sum of each row")
+        str | None, typer.Option(help="of counts, what rates are proportional to: total (of each row), or a column")
     ] = None,
     precision: Annotated[
         str, typer.Option(help="of the networks' layers: float32, or bf16 (quick on GPUs)")

@@ -54,25 +54,38 @@ def scale_of(run: Run, dataset: Dataset) -> Scale:
 
 
 def exposures(dataset: Dataset, exposure: str) -> np.ndarray:
-    """A positive number a row, 1 on average: its total."""
-    if exposure != TOTAL:
-        raise ValueError(f"exposure must be {TOTAL!r}, of each row, got {exposure!r}")
-    parts = [np.asarray(dataset.x[i : i + ROWS_AT_ONCE], np.float64) for i in range(0, dataset.size, ROWS_AT_ONCE)]
-    values = np.concatenate([part.reshape(len(part), -1).sum(1) for part in parts])
-    if (values <= 0).any():
-        raise ValueError(f"row {int(np.argmax(values <= 0))} of {dataset.name} has no counts at all: leave it out")
+    """A positive number a row, 1 on average: a column of this name, else for "total" the sum of the row."""
+    columns = _own_columns(dataset)
+    if exposure in columns and columns[exposure].dtype.kind in "iuf":
+        values = columns[exposure].astype(np.float64)
+    elif exposure == TOTAL:
+        parts = [np.asarray(dataset.x[i : i + ROWS_AT_ONCE], np.float64) for i in range(0, dataset.size, ROWS_AT_ONCE)]
+        values = np.concatenate([part.reshape(len(part), -1).sum(1) for part in parts])
+    else:
+        raise ValueError(f"exposure must be {TOTAL!r} or a column of numbers of {dataset.name}, got {exposure!r}")
+    if not (values > 0).all():
+        raise ValueError(f"row {int(np.argmin(values > 0))} of {dataset.name} has no {exposure} above 0: leave it out")
     return values / values.mean()
 
 
 def columns_named(dataset: Dataset, names: Sequence[str]) -> dict[str, np.ndarray]:
-    """Factors by name: levels, or where they are many, numbers in their order."""
-    known: Mapping[str, int] = {name: place for place, name in enumerate(dataset.factor_names)}
+    """What is known of the rows by name: columns as they are; factors as levels, or where they are many, as numbers in
+    their order."""
+    columns = _own_columns(dataset)
+    places = {name: place for place, name in enumerate(dataset.factor_names)}
+    found = {}
     for name in names:
-        if name not in known:
+        if name not in columns and name not in places:
+            known = [*places, *columns]
             there = f"it has {listed(known)}" if known else "it has no factors"
             raise ValueError(f"{dataset.name} has no column {name!r}{nearest(name, known)}; {there}")
-    if dataset.factors is None:
-        return {}
-    columns = {name: np.asarray(dataset.factors[:, known[name]]) for name in names}
-    many = {name: dataset.factor_sizes[known[name]] > MOST_CLASSES for name in names}
-    return {name: values.astype(np.float64 if many[name] else str) for name, values in columns.items()}
+        if name in columns:
+            found[name] = columns[name]
+        elif dataset.factors is not None:
+            many = dataset.factor_sizes[places[name]] > MOST_CLASSES
+            found[name] = np.asarray(dataset.factors[:, places[name]]).astype(np.float64 if many else str)
+    return found
+
+
+def _own_columns(dataset: Dataset) -> Mapping[str, np.ndarray]:
+    return getattr(dataset, "columns", {})  # data sets of files have some

@@ -13,7 +13,7 @@ from partita.networks.architecture import NetworkFunction
 from partita.recipes import RECIPES, Program, Recipe
 from partita.recipes._equation import keywords, usual_latents
 from partita.recipes._own_methods import Method, has_no_groups
-from partita.studies._seen import TOTAL, learned_covariates
+from partita.studies._seen import exposures, learned_covariates
 from partita.studies.run import Run, check_option, edition_of, method_named
 from partita.studies.source import described, labels_of
 from partita.training.beside import sees_beside
@@ -71,8 +71,8 @@ def plan(
     seeds : one run each.
     steps, batch_size, learning_rate : of the training.
     scale : of the observations, "none", "standard", "one", or "auto"; the runs have the one that was chosen.
-    exposure : of counts, what rates are proportional to: "total", each row's sum.
-    covariates : factors by name that encoder and decoder see.
+    exposure : of counts, what rates are proportional to: "total", each row's sum, or a column of numbers by name.
+    covariates : columns and factors by name that encoder and decoder see.
 
     Returns
     -------
@@ -94,6 +94,8 @@ def plan(
     data, beside = described(dataset), learned_covariates(dataset, covariates) or ()
     if beside:
         architecture["covariates"] = Covariates.from_json(beside).width
+    if exposure is not None:
+        exposures(dataset, exposure)  # refused before anything is written
     if dataset.size < 2:
         raise ValueError(f"{dataset.name} has {dataset.size} row; training needs at least 2")
     runs = []
@@ -200,8 +202,6 @@ def _as_methods_need(runs: Sequence[Run], dataset: Dataset) -> list[Run]:
 def _as_seen(run: Run) -> dict[str, Any]:
     """ValueError where a method cannot see what was asked for; rates that it need not know of are left out."""
     family = as_likelihood(run.recipe.architecture.likelihood)
-    if run.exposure not in (None, TOTAL):
-        raise ValueError(f"exposure must be {TOTAL!r}, each row's sum, got {run.exposure!r}")
     if run.exposure is not None and not family.counts:
         raise ValueError(f"exposure is for counts, and the likelihood is {family.name!r}: leave it out")
     if sees_beside(run.program):
