@@ -117,8 +117,8 @@ def untangle_codes(networks: Networks, x: Tensor, seed: int) -> None:
 def set_widths(networks: Networks, x: Tensor) -> None:
     """Posterior variances 1 / (1 + F_k), the same for every observation: F_k by a small step of each latent, from
     log p(m|z) - log p(m|z + d e_k) = d^2 F_k / 2 + O(d^3) at m = E[x|z]."""
-    last, first = _layers(networks)
-    latents = first.in_features
+    last, _ = _layers(networks)
+    latents = last.out_features // 2
     z = networks["encoder"](x[:ROWS_FOR_WIDTHS]).mean.double()
     decoder = copy.deepcopy(networks["decoder"]).double()
     here = decoder(z)

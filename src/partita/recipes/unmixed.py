@@ -141,7 +141,7 @@ class _NearlyLinear:
         latents = len(self.order)
         units = enter.out_features - latents
         if bend is None:
-            bent, offset = double(enter.weight)[:units], double(enter.bias)[:units]
+            bent, offset = double(enter.weight)[:units, : whiten.shape[1]], double(enter.bias)[:units]
             leave, shift = np.zeros((latents, units)), np.zeros(latents)
             rotation = self.found.rotation
         else:
@@ -149,10 +149,11 @@ class _NearlyLinear:
             leave, shift, rotation = bend.leave[self.order], bend.shift[self.order], bend.rotation
         _put(enter, np.concatenate([bent, whiten]), np.concatenate([offset, -whiten @ base.mean]))
         _put(last, np.concatenate([leave, rotation[:, self.order].T], 1), shift)
-        _put(read, np.concatenate([double(read.weight)[:units], np.eye(latents)]), None)
+        _put(read, np.concatenate([double(read.weight)[:units], np.eye(read.in_features)]), None)
         with torch.no_grad():
             z = encoder(x).mean
-            units_of = decoder.body[1](read(z))
+            beside = z.new_zeros(len(z), read.in_features - latents)  # what covariates explain is off these rows
+            units_of = decoder.body[1](read(torch.cat([z, beside], -1)))
         design = np.concatenate([double(units_of), np.ones((len(z), 1))], 1)
         gram = design.T @ design / len(z) + RIDGE * np.eye(design.shape[1])
         solved = np.linalg.solve(gram, design.T @ double(x.flatten(1)) / len(z))
@@ -161,7 +162,9 @@ class _NearlyLinear:
 
 
 def _put(layer: Any, weight: np.ndarray, bias: np.ndarray | None) -> None:
-    """Into the first rows of a layer: those of an encoder's last are its means."""
-    layer.weight[: len(weight)] = torch.as_tensor(weight).to(layer.weight)
+    """Into the first rows of a layer: those of an encoder's last are its means. Columns beside these are covariates',
+    which begin without a part."""
+    layer.weight[: len(weight)] = 0
+    layer.weight[: len(weight), : weight.shape[1]] = torch.as_tensor(weight).to(layer.weight)
     if bias is not None:
         layer.bias[: len(bias)] = torch.as_tensor(bias).to(layer.bias)

@@ -7,6 +7,7 @@ from partita.reports._images import image_plane, image_reconstructions, image_tr
 from partita.reports._style import as_png, as_svg, latents_named
 from partita.reports._vectors import vector_plane, vector_reconstruction, vector_traversal
 from partita.reports._view import Block, View, some_rows
+from partita.studies._seen import beside_of
 
 IMAGES_SHOWN = 10
 VECTORS_SHOWN = 6
@@ -21,7 +22,8 @@ def blocks_of(view: View) -> list[Block]:
 def _reconstructions(view: View) -> Block:
     rows = some_rows(view.dataset.size, IMAGES_SHOWN if view.is_image else VECTORS_SHOWN)
     originals = view.dataset.observations(rows)
-    decoded = view.model.decode(view.model.posterior(np.asarray(view.dataset.x[rows]))[0])
+    beside = beside_of(view.record.run, view.dataset, rows)
+    decoded = view.model.decode(view.model.posterior(np.asarray(view.dataset.x[rows]), beside=beside)[0], beside)
     if not view.is_image:
         pictures = [
             as_svg(

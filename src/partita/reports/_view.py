@@ -10,6 +10,7 @@ from partita.measures.gaussian import kl_of_latents
 from partita.reports._style import Picture
 from partita.reports.study import Record
 from partita.studies import Store
+from partita.studies._seen import beside_of
 from partita.training import Model
 
 ROWS_DRAWN = 2000
@@ -64,7 +65,7 @@ class View:
 def look_at(store: Store, dataset: Dataset, record: Record) -> View:
     model = store.model(record.run, dataset.x_scale)
     rows = some_rows(dataset.size, ROWS_DRAWN)
-    means, log_variances = model.posterior(np.asarray(dataset.x[rows]))
+    means, log_variances = model.posterior(np.asarray(dataset.x[rows]), beside=beside_of(record.run, dataset, rows))
     used = kl_of_latents(means, log_variances)
     groups = record.alignment["groups"] if record.alignment else model.recipe.groups
     return View(dataset, model, record, tuple(tuple(group) for group in groups), rows, means, used)

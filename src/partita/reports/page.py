@@ -14,7 +14,7 @@ from partita.reports._captions import metrics_caption, number, prose, results_ca
 from partita.reports._compared import alignment_block, curve_block, information_block, seed_block
 from partita.reports._gallery import blocks_of
 from partita.reports._style import readable
-from partita.reports._table import bands, metric_columns, result_columns
+from partita.reports._table import bands, leakage_of, metric_columns, result_columns
 from partita.reports._view import Block, look_at
 from partita.reports.curves import line_style
 from partita.reports.study import Setting, all_options, settings_of, short_json
@@ -101,6 +101,7 @@ def _content(store: Store, dataset: Dataset, settings: list[Setting]) -> dict[st
         "bands": bands(columns),
         "results_caption": results_caption(settings, records),
         "metrics_caption": metrics_caption(settings),
+        "leaks": [leak for setting in settings if (leak := leakage_of(setting)) is not None],
         "truth": truth_words(dataset),
         "seeds": [seed_words(record.run.seed for record in setting.records) for setting in settings],
         "number": number,
