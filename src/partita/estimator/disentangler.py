@@ -152,7 +152,8 @@ class Disentangler(TransformerMixin, BaseEstimator):
         """Did it work, without labels? A `Diagnosis`: `.verdict` is "groups hold", "no clear groups" or "not to be
         trusted", `.reasons` are sentences. Best asked of rows that were not trained on. `refit` trains a second seed
         too; `time`: rows follow each other in time."""
-        return diagnosed(self, self._seen(X), covariates, refit, time)
+        check_is_fitted(self)
+        return diagnosed(self, self._valid(X, reset=False), covariates, refit, time)
 
     def fit_transform(self, X, y=None, covariates=None):
         """`fit`, and then `transform` of the same rows."""
