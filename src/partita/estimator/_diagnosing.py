@@ -18,15 +18,16 @@ log = logging.getLogger("partita")
 ROWS_AFTER_FIT = 1000
 
 
-def diagnosed(model: Any, X: np.ndarray, covariates: Any, refit: bool, time: bool) -> Diagnosis:
+def diagnosed(model: Any, X: Any, covariates: Any, refit: bool, time: bool) -> Diagnosis:
     """All checks; with `refit` also whether a model of another seed finds the same groups."""
-    mean, log_variance = model.posterior(X, covariates=covariates)
+    rows, beside = model._seen(X, covariates)
+    mean, log_variance = model._fitted().posterior(rows, beside=beside)
     again = None
     if refit:
         copied: Any = clone(model)
         copied.set_params(seed=int(model.seed) + 1, verbose=False, callbacks=()).fit(X, covariates=covariates)
         again = copied.transform(X, covariates), copied.groups_
-    x, bound, error = _as_seen(model, X, mean, covariates)
+    x, bound, error = _as_seen(model, rows, mean)
     return diagnose_groups(
         mean,
         model.groups_,
@@ -45,8 +46,9 @@ def say_what_is_wrong(model: Any, X: np.ndarray, covariates: Any) -> None:
     """After training, on a few rows and without more of it: nothing, where nothing is wrong."""
     if covariates is None:  # whose rows nobody knows how to take
         X = X[np.sort(np.random.default_rng(0).permutation(len(X))[:ROWS_AFTER_FIT])]
-    mean, log_variance = model.posterior(X, covariates=covariates)
-    x, bound, error = _as_seen(model, X, mean, covariates)
+    X, beside = model.seen_.rows(X, covariates)
+    mean, log_variance = model._fitted().posterior(X, beside=beside)
+    x, bound, error = _as_seen(model, X, mean)
     wrong = [] if x is None else beside_pca(x, mean.shape[1], bound, error)[0]
     dead = np.flatnonzero(kl_of_latents(mean, log_variance) < NOTHING)
     if len(dead):
@@ -76,9 +78,7 @@ def _between(mean: np.ndarray, groups: Groups) -> list[str]:
     return wrong
 
 
-def _as_seen(
-    model: Any, X: np.ndarray, mean: np.ndarray, covariates: Any
-) -> tuple[np.ndarray | None, float | None, float | None]:
+def _as_seen(model: Any, X: np.ndarray, mean: np.ndarray) -> tuple[np.ndarray | None, float | None, float | None]:
     """Rows (n, D) in the units that the model sees them in, and there the bound of a Gaussian likelihood and the
     squared error of decoded means. Nothing of counts, nor where covariates or gaps are seen too: principal components
     of those rows are no match. No bound and no error of a game."""
@@ -91,5 +91,8 @@ def _as_seen(
         return x, None, None
     decoded = np.asarray(scale.of(fitted.decode(mean.astype(np.float64)))).reshape(len(X), -1)
     gaussian = isinstance(model.likelihood_, str) and model.likelihood_.startswith("gaussian")
-    bound = model.score(X) - float(scale.log_jacobian(X.shape[1:])) if gaussian else None
+    bound = None
+    if gaussian:
+        recon, kl = fitted.bound(X)
+        bound = -float((recon + kl).mean()) - float(scale.log_jacobian(X.shape[1:]))
     return x, bound, float(((decoded - x) ** 2).mean())

@@ -153,7 +153,7 @@ class Disentangler(TransformerMixin, BaseEstimator):
         trusted", `.reasons` are sentences. Best asked of rows that were not trained on. `refit` trains a second seed
         too; `time`: rows follow each other in time."""
         check_is_fitted(self)
-        return diagnosed(self, self._valid(X, reset=False), covariates, refit, time)
+        return diagnosed(self, X, covariates, refit, time)
 
     def fit_transform(self, X, y=None, covariates=None):
         """`fit`, and then `transform` of the same rows."""
