@@ -59,7 +59,15 @@ def test_a_compiler_that_is_not_there_is_a_note(partita):
     ended = partita("doctor", "--json", env=os.environ | {"CC": "no-such-compiler"})
     found = json.loads(ended.stdout)
     assert (ended.returncode, found["compiler"]["cc"], found["compiler"]["kernels"]) == (0, None, False)
-    assert "CC" in found["notes"][0]
+    assert any("name one by CC" in note for note in found["notes"])
+
+
+@pytest.mark.parametrize(("programs", "threads", "said"), [(9.0, 2, True), (9.0, 1, False), (0.5, 2, False)])
+def test_a_busy_computer_is_a_note_where_threads_would_wait(partita_here, monkeypatch, programs, threads, said):
+    monkeypatch.setattr("os.getloadavg", lambda: (programs, 0.0, 0.0))
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    monkeypatch.setattr("torch.get_num_threads", lambda: threads)
+    assert ("9 programs at a time want these 2 cores" in partita_here("doctor").stdout) == said
 
 
 def test_what_partita_needs_and_has_not_is_a_problem(partita_here, monkeypatch, tmp_path):

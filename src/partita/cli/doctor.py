@@ -49,7 +49,7 @@ def examine() -> dict[str, Any]:
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
         "versions": versions,
-        "device": _device(problems),
+        "device": _device(problems, notes),
         "compiler": _compiler(notes),
         "memory": _memory(),
         "caches": _caches(problems),
@@ -69,7 +69,7 @@ def _version(name: str) -> str | None:
         return None
 
 
-def _device(problems: list[str]) -> dict[str, Any]:
+def _device(problems: list[str], notes: list[str]) -> dict[str, Any]:
     """What device="auto" takes, and the GPUs there are, each tried with a small sum."""
     found: dict[str, Any] = {"auto": "cpu", "cores": os.cpu_count(), "threads": None, "cuda": None, "gpus": []}
     try:
@@ -85,6 +85,12 @@ def _device(problems: list[str]) -> dict[str, Any]:
             found["auto"] = "cuda"
     except (ImportError, OSError, RuntimeError) as error:
         problems.append(f"PyTorch does not work here: {_first_line(error)}")
+    busy = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+    if busy > 1.5 * (found["cores"] or 1) and (found["threads"] or 1) > 1:
+        notes.append(
+            f"{busy:.0f} programs at a time want these {found['cores']} cores: threads that wait for each other are "
+            "slower than one, set OMP_NUM_THREADS=1"
+        )
     return found
 
 
