@@ -97,6 +97,7 @@ CALLS = {
     "structure.gaussian_entropy": lambda _: s.gaussian_entropy(CODES)((0, 1)),
     "structure.posterior_entropy": lambda _: s.posterior_entropy(CODES, LOG_VARIANCE)((0, 1)),
     "structure.discrete_entropy": lambda _: s.discrete_entropy(FACTORS)((0, 1)),
+    "structure.diagnose_groups": lambda _: s.diagnose_groups(MADE.truth, MADE.truth_groups, MADE.x).numbers,
     "structure.discover_groups": lambda _: s.discover_groups(CODES).groups,
     "structure.disintegration": lambda _: s.disintegration(CODES, FACTORS),
     "structure.dummies": lambda _: s.dummies(CODES, PARTS),

@@ -176,7 +176,7 @@ def test_a_model_with_posteriors_is_judged_by_exact_pc():
     expected = np.log(density[..., 1:].prod(2).mean(1)) - np.log(density[..., 1:3].prod(2).mean(1))
     expected -= np.log(density[..., 3:].prod(2).mean(1))
     rows = np.stack([z, mean, np.full_like(mean, 2 * np.log(0.2))], -1)
-    assert posterior_information(rows, ((1, 2), (3, 4))) == pytest.approx(expected.mean(), rel=1e-9)
+    assert posterior_information(rows, ((1, 2), (3, 4))).mean() == pytest.approx(expected.mean(), rel=1e-9)
 
 
 def test_bad_input():
@@ -207,3 +207,84 @@ def test_twenty_random_partitions_after_a_linear_mixing():
         dataset = evaluation.partition_case(case)
         found.append(evaluation.found_partition(dataset, discover_groups(dataset.x)))
     assert np.mean(found) >= 0.9, found
+
+
+def slow_series(rows, columns, seed, memory=0.99):
+    """Independent series that each remember their past."""
+    steps = np.random.default_rng(seed).standard_normal((rows + 500, columns))
+    for t in range(1, len(steps)):
+        steps[t] += memory * steps[t - 1]
+    return steps[500:]
+
+
+def test_series_in_time_are_no_exchangeable_rows():
+    """Permuted rows are no null of slow series: they merge independent ones, which shifts do not."""
+    series = [slow_series(1500, 4, seed, 0.97) for seed in range(5)]
+    merged = {
+        time: sum(len(discover_groups(y, unmix=False, time=time).merges) for y in series) for time in (False, True)
+    }
+    assert merged[False] >= 3
+    assert merged[True] == 0
+
+
+def test_a_circle_walked_through_in_time_is_found():
+    rng = np.random.default_rng(3)
+    angle = np.cumsum(0.2 * rng.standard_normal(2000))
+    codes = np.column_stack([np.cos(angle), slow_series(2000, 2, 4, 0.9), np.sin(angle)])
+    assert discover_groups(codes, unmix=False, time=True).groups == ((0, 3), (1,), (2,))
+
+
+def over_a_common_cause(seed, rows=2000, latents=10):
+    """Two rings among coordinates that all share about 0.05 nats with each other, as Gaussians of correlation 0.3."""
+    rng = np.random.default_rng(seed)
+    cause = rng.standard_normal(rows)
+    parts = [SHAPES["ring"].draw(rows, 2, rng) for _ in range(2)]
+    parts += [rng.uniform(-1, 1, (rows, 1)) for _ in range(latents - 4)]
+    moved = []
+    for part in parts:
+        wanted = np.sqrt(0.3) * cause + np.sqrt(0.7) * rng.standard_normal(rows)
+        moved.append(part[np.argsort(part[:, 0])][np.argsort(np.argsort(wanted))])
+    return np.concatenate(moved, 1)
+
+
+def test_groups_stand_out_of_weak_dependence_everywhere():
+    found = discover_groups(over_a_common_cause(0), unmix=False)
+    assert found.groups == ((0, 1), (2, 3), *((k,) for k in range(4, 10)))
+    assert 0.01 < found.background < 0.08
+    assert "(0 1) (2 3)" in str(found)
+    assert "stand out of a background" in str(found)
+
+
+def test_weak_dependence_everywhere_is_nothing_that_stands_out():
+    found = discover_groups(over_a_common_cause(1)[:, 4:], unmix=False)
+    assert found.merges == ()
+    assert str(found).startswith("nothing stands out of a background of 0.0")
+    assert len(found.tree) == 5
+    assert all(merge.shared > 0.02 for merge in found.tree)  # dependent they are
+
+
+def test_the_tree_goes_on_to_one_group_and_is_cut_anywhere():
+    codes, _ = pairs_and_single(seed=3)
+    found = discover_groups(codes, unmix=False)
+    assert found.tree[:2] == found.merges
+    assert len(found.tree) == 4
+    assert found.cut() == found.groups
+    assert found.cut(at=-1.0) == ((0, 1, 2, 3, 4),)
+    assert found.cut(at=99.0) == ((0,), (1,), (2,), (3,), (4,))
+    strongest = max(found.merges, key=lambda merge: merge.shared)
+    assert (
+        found.cut(at=strongest.shared - 1e-9) == discover_groups(codes, unmix=False, at=strongest.shared - 1e-9).groups
+    )
+    assert sum(len(group) > 1 for group in found.cut(at=strongest.shared - 1e-9)) == 1
+    for merge in found.tree:
+        assert merge.interval[0] < merge.shared < merge.interval[1]
+        assert merge.p_value <= merge.corrected <= 1
+    with pytest.raises(ValueError, match="at is a number of nats"):
+        discover_groups(codes, at=-0.1)
+
+
+def test_one_group_is_said_to_be_one():
+    codes = SHAPES["ring"].draw(1500, 3, np.random.default_rng(4))
+    assert (
+        str(discover_groups(codes, unmix=False)) == "all 3 coordinates are one group: none is independent of the others"
+    )

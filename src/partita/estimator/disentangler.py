@@ -12,6 +12,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_array, check
 
 from partita.distributions import Likelihood
 from partita.estimator._building import built_program, chosen_architecture, known_recipe, plain_settings
+from partita.estimator._diagnosing import diagnosed, say_what_is_wrong
 from partita.estimator._files import write_fitted
 from partita.networks.architecture import NetworkFunction
 from partita.recipes import Candidate, Program, Recipe
@@ -152,7 +153,15 @@ class Disentangler(TransformerMixin, BaseEstimator):
         if self.verbose and trained.words:
             print(trained.words)
         self.parameters_ = trained.model
+        say_what_is_wrong(self, X)
         return self
+
+    def diagnose(self, X, refit=False, time=False):
+        """Did it work, without labels? A `Diagnosis`: `.verdict` is "groups hold", "no clear groups" or "not to be
+        trusted", `.reasons` are sentences. Best asked of rows that were not trained on. `refit` trains a second seed
+        too; `time`: rows follow each other in time."""
+        check_is_fitted(self)
+        return diagnosed(self, self._seen(X), refit, time)
 
     def transform(self, X):
         """Posterior means, (n, latents) float32."""

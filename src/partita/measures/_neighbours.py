@@ -48,15 +48,21 @@ def multi_information(
     out slightly negative for independent groups (that is its noise, about 1/sqrt(n)); biased towards 0 in many
     dimensions and for very strong dependence.
     """
+    return float(information_of_rows(x, groups, neighbours=neighbours, seed=seed, jitter=jitter).mean())
+
+
+def information_of_rows(
+    x: np.ndarray, groups: Sequence[Sequence[int]], *, neighbours: int = 5, seed: int = 0, jitter: bool = True
+) -> np.ndarray:
+    """What every row adds to `multi_information`, which is their mean: (n,)."""
     from scipy.special import digamma
 
     if len(x) <= neighbours:
         raise ValueError(f"{neighbours} neighbours need more than {neighbours} rows, got {len(x)}")
     x = _standardised(x, seed, jitter)
     radius = _kth_distance(x, neighbours)
-    inside = [_count_closer(x[:, list(group)], radius) for group in groups]
-    marginals = sum(np.mean(digamma(count)) for count in inside)
-    return float(digamma(neighbours) + (len(groups) - 1) * digamma(len(x)) - marginals)
+    marginals = sum(digamma(_count_closer(x[:, list(group)], radius)) for group in groups)
+    return digamma(neighbours) + (len(groups) - 1) * digamma(len(x)) - marginals
 
 
 def _standardised(x: np.ndarray, seed: int, jitter: bool = True) -> np.ndarray:

@@ -3,6 +3,7 @@
 __all__ = [
     "Alignment",
     "Decomposition",
+    "Diagnosis",
     "Discovery",
     "Disintegration",
     "Dummy",
@@ -17,6 +18,7 @@ __all__ = [
     "best_elbo_trajectory",
     "best_grouping",
     "bottom_up_tree",
+    "diagnose_groups",
     "discover_groups",
     "discrete_entropy",
     "disintegration",
@@ -47,6 +49,7 @@ from partita.structure.decomposition import (
     posterior_entropy,
     top_down_tree,
 )
+from partita.structure.diagnosis import Diagnosis, diagnose_groups
 from partita.structure.discovery import Discovery, discover_groups
 from partita.structure.disintegrated import Disintegration, disintegration
 from partita.structure.entanglement import Entanglement, min_total_correlation

@@ -1,0 +1,52 @@
+"""How a model stands beside PCA and the linear Gaussian model, on rows that these were not fitted to."""
+
+import numpy as np
+
+from partita.structure.unmixed import Principal
+
+WORSE = 1.2  # times the squared error of PCA
+LOWER = 0.5  # nats a latent below the linear model: turned from principal axes, diagonal posteriors lose up to 0.2
+FEWEST = 20
+
+
+def beside_pca(
+    x: np.ndarray, latents: int, bound: float | None, error: float | None
+) -> tuple[list[str], dict[str, float]]:
+    """What is wrong with a bound (of a Gaussian likelihood, nats a row) and a squared error on rows x (n, D), in
+    sentences; and the numbers of both beside those of as many principal components, fitted to one half of the rows and
+    asked of the other."""
+    if len(x) < FEWEST:
+        return [], {}
+    latents = min(latents, x.shape[1])
+    order = np.random.default_rng(0).permutation(len(x))
+    halves = (x[order[: len(x) // 2]], x[order[len(x) // 2 :]])
+    wrong, numbers = [], {}
+    if bound is not None:
+        linear = float(np.mean([_log_likelihood(*both, latents) for both in (halves, halves[::-1])]))
+        numbers |= {"bound": bound, "linear model": linear}
+        if bound < linear - LOWER * latents:
+            wrong.append(f"the bound, {bound:.2f} nats a row, is below the {linear:.2f} of a linear model")
+    if error is not None:
+        pca = float(np.mean([_error(*both, latents) for both in (halves, halves[::-1])]))
+        numbers |= {"error": error, "error of PCA": pca}
+        if error > WORSE * pca + 1e-9 * float(x.var()):
+            wrong.append(f"the squared error, {error:.3g}, is above the {pca:.3g} of PCA: the fit is worse than PCA")
+    return wrong, numbers
+
+
+def _log_likelihood(x: np.ndarray, other: np.ndarray, latents: int) -> float:
+    """Mean log-density of other rows under probabilistic PCA fitted to x."""
+    plane = Principal.of(x, latents)
+    off = other - plane.mean
+    along = off @ plane.axes.T
+    rest = np.maximum((off**2).sum(1) - (along**2).sum(1), 0.0)
+    features = x.shape[1]
+    volume = np.log(plane.variance).sum() + (features - latents) * np.log(plane.noise)
+    square = (along**2 / plane.variance).sum(1) + rest / plane.noise
+    return float(-0.5 * (features * np.log(2 * np.pi) + volume + square).mean())
+
+
+def _error(x: np.ndarray, other: np.ndarray, latents: int) -> float:
+    plane = Principal.of(x, latents)
+    off = other - plane.mean
+    return float(((off**2).sum(1) - ((off @ plane.axes.T) ** 2).sum(1)).mean() / x.shape[1])
