@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from partita.reports._style import Picture, as_png, latents_named
+from partita.plot._style import Picture, as_png, latents_named
 from partita.reports._vectors import latent_plane
 from partita.reports._view import Block, View
 from partita.reports.groups import aligned_line, aligned_plane, recovered, truth_names, truth_partition

@@ -6,7 +6,7 @@ import numpy as np
 
 from partita.data import Dataset
 from partita.measures.quantities import quantity
-from partita.reports._style import as_svg, latents_named, plain
+from partita.plot._style import as_svg, latents_named, plain
 from partita.reports._view import Block
 from partita.reports.curves import learning_curve, line_style, quantities_of, seed_strip
 from partita.reports.groups import alignment_matrix, heat_map, truth_names, truth_partition

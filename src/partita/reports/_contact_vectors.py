@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from partita.data import Dataset
-from partita.reports._style import CHANGE_MAP, COLOURS, FAINT, VALUE_MAP, plain, styled
+from partita.plot._style import CHANGE_MAP, COLOURS, FAINT, VALUE_MAP, plain, styled
 from partita.reports._view import some_rows
 
 POINTS_SHOWN = 2000

@@ -3,8 +3,8 @@
 import numpy as np
 
 from partita.reports._aligned import aligned_block, latent_block
-from partita.reports._images import image_plane, image_reconstructions, image_traversals
-from partita.reports._style import as_png, as_svg, latents_named
+from partita.plot._images import image_plane, image_reconstructions, image_traversals
+from partita.plot._style import as_png, as_svg, latents_named
 from partita.reports._vectors import vector_plane, vector_reconstruction, vector_traversal
 from partita.reports._view import Block, View, some_rows
 

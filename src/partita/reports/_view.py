@@ -7,7 +7,7 @@ import numpy as np
 from partita.data import Dataset
 from partita.data._some_rows import some_rows
 from partita.measures.gaussian import kl_of_latents
-from partita.reports._style import Picture
+from partita.plot._style import Picture
 from partita.reports.study import Record
 from partita.studies import Store
 from partita.training import Model

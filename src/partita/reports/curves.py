@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from partita.measures.quantities import in_order
 from partita.measures.quantities import quantity as row_of
 from partita.metrics import Score
-from partita.reports._style import COLOURS, DASHES, FAINT, INK, plain, styled
+from partita.plot._style import COLOURS, DASHES, FAINT, INK, plain, styled
 from partita.reports.study import Setting
 
 

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from partita.data import Dataset
-from partita.reports._style import ANGLE_MAP, FAINT, INK, VALUE_MAP, plain, styled
+from partita.plot._style import ANGLE_MAP, FAINT, INK, VALUE_MAP, plain, styled
 
 
 def truth_names(dataset: Dataset) -> list[str]:

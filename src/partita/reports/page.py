@@ -13,7 +13,7 @@ from partita.recipes._equation import equation
 from partita.reports._captions import metrics_caption, number, prose, results_caption, seed_words, truth_words, typeset
 from partita.reports._compared import alignment_block, curve_block, information_block, seed_block
 from partita.reports._gallery import blocks_of
-from partita.reports._style import readable
+from partita.plot._style import readable
 from partita.reports._table import bands, metric_columns, result_columns
 from partita.reports._view import Block, look_at
 from partita.reports.curves import line_style

@@ -14,7 +14,7 @@ from partita.metrics.registry import named
 from partita.studies._population import Population
 
 # Raised whenever a stored number would come out otherwise, so that older scores are measured again.
-SCORING = 2
+SCORING = 3
 
 
 def scored(
