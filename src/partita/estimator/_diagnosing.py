@@ -10,7 +10,7 @@ from partita.distributions import Groups
 from partita.measures.gaussian import kl_of_latents
 from partita.structure._background import shared_by_pairs
 from partita.structure._beside_pca import beside_pca
-from partita.structure.diagnosis import NOTHING, Diagnosis, diagnose_groups
+from partita.structure.diagnosis import FEWEST_ROWS, NOTHING, Diagnosis, diagnose_groups
 from partita.trace import Dream
 
 log = logging.getLogger("partita")
@@ -49,7 +49,7 @@ def say_what_is_wrong(model: Any, X: np.ndarray) -> None:
     dead = np.flatnonzero(kl_of_latents(mean, log_variance) < NOTHING)
     if len(dead):
         wrong.append(f"latents that carry nothing: {', '.join(map(str, dead))}")
-    if len(some) < max(60, 3 * mean.shape[1]):
+    if len(some) < max(FEWEST_ROWS, 6 * mean.shape[1]):
         wrong.append(f"{len(some)} rows are few for {mean.shape[1]} latents")
     elif len(model.groups_) > 1 and any(len(group) > 1 for group in model.groups_):
         wrong += _between(mean.astype(np.float64), model.groups_)

@@ -95,6 +95,7 @@ def _content(store: Store, dataset: Dataset, settings: list[Setting]) -> dict[st
         "unread": [record for record in records if record.unread],
         "unscored": [record for record in records if record.status == "finished" and record.scores is None],
         "other_data": [record for record in records if not same_data(record.run.data, data)],
+        "verdicts": [(each.run.id, each.scores["diagnosis"]) for each in records if "diagnosis" in (each.scores or {})],
         "columns": columns,
         "metrics": metrics,
         "bands": bands(columns),

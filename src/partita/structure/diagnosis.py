@@ -19,7 +19,7 @@ from partita.structure.free_groups import grouped, threshold, ties
 from partita.structure.merging import neighbour_information
 
 HOLD, UNCLEAR, WRONG = "groups hold", "no clear groups", "not to be trusted"
-FEWEST_ROWS = 60
+FEWEST_ROWS = 120  # two halves that can be unmixed
 NOTHING = 0.01  # nats of KL: a latent with less carries nothing
 BETWEEN = 0.05  # nats between groups, less the null
 ACROSS, ACROSS_NATS = 8.0, 0.01  # deviations, and nats, that two coordinates of different groups may share
@@ -118,7 +118,7 @@ def diagnose_groups(
         say.wrong, say.numbers = beside_pca(x, latents, bound, error)
     if again is not None:
         _check_again(say, codes, blocks, *again)
-    needed = max(FEWEST_ROWS, 3 * latents)
+    needed = max(FEWEST_ROWS, 6 * latents)
     if rows < needed:
         say.wrong.append(f"{rows} rows are too few to tell anything of {latents} latents: {needed} are needed")
         return Diagnosis(WRONG, (*say.wrong, *say.unclear), say.numbers)

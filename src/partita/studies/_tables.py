@@ -15,6 +15,7 @@ def summary_lines(results: Sequence[RunScores]) -> list[str]:
         lines.append(f"{setting}, {len(repeats)} seeds, {repeats[0]['correlation']['grouping']}")
         cells = {column.name: column.summary(repeats) for column in COLUMNS}
         lines += [f"  {name:<14}{_with_interval(score)}" for name, score in cells.items() if score is not None]
+        lines += verdicts(repeats)
     if results:
         n, width = results[0]["correlation"]["n"], results[0]["correlation"]["fixed_width"]["width"]
         lines.append(f"PC and TC: exact aggregated posterior of {n} rows, in nats; the null permutes rows of groups.")
@@ -26,6 +27,12 @@ def summary_lines(results: Sequence[RunScores]) -> list[str]:
                 "PC, TC of correlated posteriors: the product of the latents' own densities; joint: their own."
             )
     return lines
+
+
+def verdicts(repeats: Sequence[RunScores]) -> list[str]:
+    """What each seed's groups are worth, in words: the verdict and its first reason."""
+    said = [(result["seed"], result["diagnosis"]) for result in repeats if "diagnosis" in result]
+    return [f"  seed {seed}: {found['verdict']}: {'; '.join(found['reasons'][:2])}" for seed, found in said]
 
 
 def _with_interval(score: Score) -> str:

@@ -18,6 +18,7 @@ from partita.measures.aggregate import decompose
 from partita.measures.correlation import correlation, gaussian_tc, null_correlation
 from partita.measures.gaussian import DEAD_VARIANCE
 from partita.metrics.registry import in_classes
+from partita.studies._diagnosing import diagnosis
 from partita.studies._population import Population
 from partita.studies._scoring import agreement, scored, scored_as
 from partita.studies.run import Run
@@ -86,6 +87,18 @@ def evaluate_run(
     scores["gaussian_tc"] = _gaussian_tc(mean, _one_draw(model, x, mean, log_variance))
     if model.recipe.architecture.posterior != "diagonal":
         scores["correlation"] |= {"density": "product of the latents' own", "joint": _joint(model, x, scores)}
+    gaussian = str(model.recipe.architecture.likelihood).startswith("gaussian")
+    verdict = diagnosis(
+        dataset,
+        rows,
+        mean,
+        log_variance,
+        model.recipe.groups,
+        run.program.finds_groups,
+        scores.get("elbo") if gaussian else None,
+        scores["reconstruction_mse"],
+    )
+    scores |= {} if verdict is None else {"diagnosis": verdict}
     if model.sees_labels:
         # An encoder that sees u can copy it: only codes from predicted labels compare with methods that never see any.
         y = labels_of(dataset)

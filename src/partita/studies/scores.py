@@ -72,6 +72,7 @@ class Scores(TypedDict, total=False):
     metrics: dict[str, dict[str, Any]]
     group_metrics: dict[str, dict[str, Any]]
     structure: dict[str, Any]
+    diagnosis: dict[str, Any]  # verdict, reasons, numbers of `structure.Diagnosis`, where groups have several latents
     udr: dict[str, Any]
     with_u: dict[str, Any]
 
@@ -197,6 +198,11 @@ COLUMNS: tuple[Column, ...] = (
     Column(
         "its null", DEPENDENCE, "The same after permuting rows independently per group.",
         "", lambda s: s["correlation"]["fixed_width"]["null"]["mean"], 2, False, page=False,
+    ),
+    Column(
+        "groups hold", DEPENDENCE,
+        "Share of runs of which structure.diagnose_groups says, without labels, that their groups hold.",
+        "higher", lambda s: float(s["diagnosis"]["verdict"] == "groups hold"), 2, False,
     ),
     Column(
         "recon R2", FIT,
