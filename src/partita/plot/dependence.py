@@ -104,7 +104,7 @@ def _branch(ax: Axes, merge: Merge, nodes: dict, edge: float, colour: str) -> No
     places = [place for _, place in met]
     ax.plot([here, here], [min(places), max(places)], color=colour, linewidth=1.4)
     middle = float(np.mean(places))
-    ax.text(here, middle, f" {merge.shared:.2f}".replace("-", "−"), fontsize=7, va="center", ha="left", color=INK)
+    ax.text(here, middle, f" {merge.shared:.2f}".replace("-", "−"), fontsize=7, va="bottom", color=INK)
     nodes[tuple(sorted(k for group in merge.groups for k in group))] = (here, middle)
 
 

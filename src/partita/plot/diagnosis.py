@@ -11,13 +11,14 @@ from matplotlib.figure import Figure
 
 from partita.data import Dataset
 from partita.estimator import Disentangler
+from partita.measures.gaussian import kl_of_latents
 from partita.plot._opened import opened
 from partita.plot._panels import figure_of
 from partita.plot._style import COLOURS, FAINT, INK, Drawing, styled
 from partita.structure._beside_pca import WORSE
 from partita.structure.diagnosis import ACROSS, AGREEMENT, BETWEEN, HOLD, Diagnosis, diagnose_groups
 
-WIDE = 86  # characters of a line
+WIDE = 80  # characters of a line
 REACH = 4.0  # times its limit: what is further is drawn there
 
 
@@ -75,13 +76,13 @@ def diagnosis(model: Any, X: Any = None, *, time: bool = False, ax: Axes | None 
     lines = [line for reason in found.reasons for line in _bullet(reason)]
     heights = [0.35 + 0.19 * len(lines), 0.75 + 0.3 * len(rows)]
     figure = Drawing(figsize=(6.2, heights[0] + (heights[1] if rows else 0.0)))
-    grid = figure.add_gridspec(2 if rows else 1, 1, height_ratios=heights if rows else heights[:1])
-    said = figure.add_subplot(grid[0])
+    parts = np.ravel(figure.subfigures(2 if rows else 1, 1, height_ratios=heights if rows else heights[:1]))
+    said = parts[0].add_subplot()
     said.set_axis_off()
     said.set_title(found.verdict, color=COLOURS[0] if found.verdict == HOLD else COLOURS[1], fontsize=12)
     said.text(0.0, 1.0, "\n".join(lines), va="top", fontsize=9, color=INK, transform=said.transAxes, linespacing=1.35)
     if rows:
-        _bars(figure.add_subplot(grid[1]), rows)
+        _bars(parts[1].add_subplot(), rows)
     return figure
 
 
@@ -107,7 +108,7 @@ def _diagnosed(model: Any, X: Any, time: bool) -> Diagnosis:
     mean, log_variance = seen.encode(slice(None))
     x = seen.observed(slice(None)).reshape(len(seen.x), -1).astype(np.float64)
     error = float(((seen.decode(mean).reshape(len(x), -1) - x) ** 2).mean())
-    kl = seen.used if len(seen.rows) == len(x) else None
+    kl = kl_of_latents(mean, log_variance)
     return diagnose_groups(mean.astype(np.float64), seen.groups, x, kl=kl, error=error, time=time)
 
 

@@ -69,15 +69,12 @@ class Shade:
     values: np.ndarray
     label: str
     classes: tuple[str, ...] = ()
-
-    @property
-    def given(self) -> bool:
-        return self.label != "row of the data set"
+    given: bool = True
 
 
 def _shade(seen: Opened, X: Any, colour: Any, label: str) -> Shade:
     if colour is None:
-        return Shade(seen.rows, "row of the data set")
+        return Shade(seen.rows, "row of the data set", given=False)
     if isinstance(colour, str):
         label, colour = label or colour, _named(X, colour)
     values = np.asarray(colour)
@@ -120,19 +117,21 @@ def _line(seen: Opened, group: Sequence[int], shade: Shade, panel: Axes) -> None
         panel.set(xlabel=f"mean of z{group[0]}", ylabel="rows")
         return
     jitter = np.random.default_rng(0).uniform(-0.25, 0.25, len(means)) if shade.classes else 0.0
-    _scatter(panel, shade.values + jitter, means, shade)
+    _scatter(panel, shade.values + jitter, means, shade, key=False)  # the axis says it
     if shade.classes:
         panel.set_xticks(range(len(shade.classes)), shade.classes)
     panel.set(xlabel=shade.label, ylabel=f"mean of z{group[0]}")
 
 
-def _scatter(panel: Axes, x: np.ndarray, y: np.ndarray, shade: Shade) -> None:
+def _scatter(panel: Axes, x: np.ndarray, y: np.ndarray, shade: Shade, key: bool = True) -> None:
     size = float(np.clip(6000 / max(len(x), 1), 4, 14))
     if not shade.classes:
         dots = panel.scatter(x, y, c=shade.values, cmap=VALUE_MAP, s=size, linewidths=0)
-        panel.figure.colorbar(dots, ax=panel, label=shade.label, aspect=22)
+        if key:
+            panel.figure.colorbar(dots, ax=panel, label=shade.label, aspect=22)
         return
     for number, name in enumerate(shade.classes):
         own = shade.values == number
         panel.scatter(x[own], y[own], color=COLOURS[number], s=size, linewidths=0, label=name)
-    panel.legend(title=shade.label, fontsize=7, title_fontsize=7, markerscale=2)
+    if key:
+        panel.legend(title=shade.label, fontsize=7, title_fontsize=7, loc="upper left", bbox_to_anchor=(1.0, 1.0))

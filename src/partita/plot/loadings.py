@@ -53,7 +53,7 @@ def loadings(model: Any, X: Any, *, latents: Sequence[int] | None = None, ax: Ax
     for panel, k, column in zip(axes, order, found.T):
         picture = panel.imshow(column.reshape(seen.shape).mean(0), **look)
         panel.set(title=f"z{k}", xlabel="column", ylabel="row", xticks=[], yticks=[])
-    figure.colorbar(picture, ax=axes, label="change for 1 of the latent (data units)", shrink=0.8)
+    figure.colorbar(picture, ax=axes, label="change (data units)", shrink=0.8)
     return figure
 
 

@@ -134,6 +134,6 @@ def _draw(movie: Movie, each: Mapped, part: FigureBase) -> None:
     below = part.add_subplot(grid[1, :])
     below.axhline(0, color=FAINT, linewidth=0.5)
     for number in range(count):
-        below.plot(each.courses[:, number], color=COLOURS[number], linewidth=0.9)
+        below.plot(each.courses[:, number], color=COLOURS[number], linewidth=0.7)
     below.set(xlabel="frame", ylabel="data units")
     below.locator_params(axis="x", integer=True)

@@ -62,11 +62,11 @@ def rows_shown(seen: Opened) -> np.ndarray:
 def _panel(seen: Opened, panel: Axes, row: int, original: np.ndarray, decoded: np.ndarray) -> None:
     features = np.arange(len(original))
     dots = "o" if len(features) <= MARKERS_UP_TO else "-"
-    panel.plot(features, original, dots, color=INK, markersize=3.5, linewidth=0.8, label="original")
+    panel.plot(features, original, dots, color=INK, markersize=3.5, linewidth=0.5, label="original")
     mark = "." if len(features) == 1 else None
     panel.plot(features, decoded, color=COLOURS[1], linewidth=1.2, marker=mark, label="decoded")
-    place = "" if seen.places is None else " (pixel {}, {})".format(*seen.places[row])
-    panel.set(ylabel="value (data units)", title=f"row {row}{place}")
+    title = f"row {row}" if seen.places is None else "pixel {}, {}".format(*seen.places[row])
+    panel.set(ylabel="value (data units)", title=title)
     name_features(panel, len(features), seen.feature_names, seen.features_are)
     look: dict[str, Any] = {"ncols": 2, "borderaxespad": 0.1, "columnspacing": 1.0}
     panel.legend(fontsize=7, loc="lower right", bbox_to_anchor=(1.0, 1.0), **look)

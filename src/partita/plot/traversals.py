@@ -16,6 +16,7 @@ from partita.plot._panels import name_features, panels
 from partita.plot._style import VALUE_MAP, readable, styled
 
 STEPS = np.linspace(-2, 2, 9)
+LINES_UP_TO = 200  # features; of more the lines are thinner
 
 
 @styled
@@ -78,9 +79,10 @@ def _rows_of_images(seen: Opened, order: Sequence[int], everything: bool, ax: Ax
 def _curves(seen: Opened, latent: int, panel: Axes) -> None:
     decoded = decoded_along(seen, latent, np.zeros(seen.latents))
     norm, features = Normalize(-2, 2), np.arange(decoded.shape[1])
+    width = 1.0 if len(features) <= LINES_UP_TO else 0.4
     for value, curve in zip(STEPS, decoded):
         mark = "." if len(features) == 1 else None
-        panel.plot(features, curve, color=colormaps[VALUE_MAP](norm(value)), linewidth=1.0, marker=mark)
+        panel.plot(features, curve, color=colormaps[VALUE_MAP](norm(value)), linewidth=width, marker=mark)
     panel.set(ylabel="decoded (data units)", title=f"z{latent}, KL {readable(float(seen.used[latent]))} nats")
     name_features(panel, len(features), seen.feature_names, seen.features_are)
     bar = ScalarMappable(norm, VALUE_MAP)
