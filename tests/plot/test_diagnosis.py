@@ -5,7 +5,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from partita import plot
-from partita.plot._style import COLOURS
+from partita.plot._style import COLOURS, signs
 from partita.plot.diagnosis import margins
 from partita.structure.diagnosis import HOLD, UNCLEAR, WRONG, Diagnosis
 
@@ -25,7 +25,7 @@ def test_numbers_lie_on_their_side_of_the_limit(labelled):
     assert ends == pytest.approx([3.0, 0.5, 0.5, 1.2])
     colours = [to_hex(line.get_color()).upper() for line in bars.lines[:4]]
     assert colours == [COLOURS[0], COLOURS[1], COLOURS[1], COLOURS[0]]
-    assert bars.texts[2].get_text() == "0.10 (at most 0.05)"
+    assert [text.get_text() for text in bars.texts][2] == "nats between groups: 0.10 (at most 0.05)"
 
 
 def test_what_is_far_off_stays_in_the_picture():
@@ -36,7 +36,7 @@ def test_of_a_model_it_is_what_diagnose_says(model, vectors):
     found = model.diagnose(vectors.x)
     said = plot.diagnosis(model, vectors).axes[0]
     assert said.get_title(loc="left") == found.verdict
-    assert " ".join(found.reasons[0].split()[:6]) in said.texts[0].get_text()
+    assert signs(" ".join(found.reasons[0].split()[:6])) in said.texts[0].get_text()
 
 
 def test_of_a_run_and_into_axes_of_ones_own(study, vectors):

@@ -42,7 +42,7 @@ def image_grid(
     *,
     xlabel: str,
     ylabel: str,
-    tile: float = 0.6,
+    tile: float = 0.5,
     breaks: Collection[int] = (),
     ax: Axes | None = None,
 ) -> Figure:

@@ -72,6 +72,11 @@ def readable(value: float, digits: int = 2) -> str:
     return text.replace("-", "−") if float(text) else text.removeprefix("-")
 
 
+def signs(words: str) -> str:
+    """A sentence with the minus of print before its numbers."""
+    return re.sub(r"(?<![\w.])-(?=\d)", "−", words)
+
+
 def plain(text: str, most: int = 28) -> str:
     """A name fit for a figure: one line, nothing unprintable, cut in the middle when long."""
     text = "".join(" " if unicodedata.category(c).startswith(("C", "Z")) else c for c in str(text))

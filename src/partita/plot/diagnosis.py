@@ -14,11 +14,11 @@ from partita.estimator import Disentangler
 from partita.measures.gaussian import kl_of_latents
 from partita.plot._opened import opened
 from partita.plot._panels import figure_of
-from partita.plot._style import COLOURS, FAINT, INK, Drawing, styled
+from partita.plot._style import COLOURS, FAINT, INK, Drawing, signs, styled
 from partita.structure._beside_pca import WORSE
 from partita.structure.diagnosis import ACROSS, AGREEMENT, BETWEEN, HOLD, Diagnosis, diagnose_groups
 
-WIDE = 80  # characters of a line
+WIDE = 72  # characters of a line
 REACH = 4.0  # times its limit: what is further is drawn there
 
 
@@ -64,7 +64,7 @@ def diagnosis(model: Any, X: Any = None, *, time: bool = False, ax: Axes | None 
     >>> import partita as pt
     >>> data = pt.data.load("groups", size=500)
     >>> found = pt.structure.diagnose_groups(data.truth, data.truth_groups)
-    >>> diagnosis(found).axes[-1].get_yticklabels()[0].get_text()
+    >>> diagnosis(found).axes[-1].texts[0].get_text().partition(":")[0]
     'tie inside the weakest group'
     """
     found = model if isinstance(model, Diagnosis) else _diagnosed(model, X, time)
@@ -74,8 +74,8 @@ def diagnosis(model: Any, X: Any = None, *, time: bool = False, ax: Axes | None 
         ax.set_title(found.verdict, loc="left")
         return figure_of(ax)
     lines = [line for reason in found.reasons for line in _bullet(reason)]
-    heights = [0.35 + 0.19 * len(lines), 0.75 + 0.3 * len(rows)]
-    figure = Drawing(figsize=(6.2, heights[0] + (heights[1] if rows else 0.0)))
+    heights = [0.35 + 0.19 * len(lines), 0.75 + 0.38 * len(rows)]
+    figure = Drawing(figsize=(5.6, heights[0] + (heights[1] if rows else 0.0)))
     parts = np.ravel(figure.subfigures(2 if rows else 1, 1, height_ratios=heights if rows else heights[:1]))
     said = parts[0].add_subplot()
     said.set_axis_off()
@@ -113,21 +113,21 @@ def _diagnosed(model: Any, X: Any, time: bool) -> Diagnosis:
 
 
 def _bullet(reason: str) -> list[str]:
-    first, *rest = wrap(reason, WIDE) or [""]
+    first, *rest = wrap(signs(reason), WIDE) or [""]
     return [f"–  {first}", *(f"    {line}" for line in rest)]
 
 
 def _bars(ax: Axes, rows: list[tuple[Limit, float, float]]) -> None:
     for place, (limit, value, ratio) in enumerate(rows):
-        ax.plot([1.0, ratio], [place, place], color=COLOURS[0] if ratio >= 1 else COLOURS[1], linewidth=6, alpha=0.8)
-        words = f"{value:.2f} (at {'least' if limit.least else 'most'} {limit.limit:g})".replace("-", "−")
-        ax.text(1.02, place, words, va="center", fontsize=8, transform=ax.get_yaxis_transform())
+        ax.plot([1.0, ratio], [place, place], color=COLOURS[0] if ratio >= 1 else COLOURS[1], linewidth=5, alpha=0.8)
+        words = signs(f"{limit.words}: {value:.2f} (at {'least' if limit.least else 'most'} {limit.limit:g})")
+        ax.text(0.0, place - 0.18, words, va="bottom", fontsize=8, color=INK, transform=ax.get_yaxis_transform())
     ax.axvline(1.0, color=FAINT, linewidth=0.8)
     ax.set_xscale("log")
     ax.set_xlim(0.9 / REACH, 1.1 * REACH)
     ax.set_xticks([0.25, 0.5, 1, 2, 4], ["¼", "½", "at the limit", "2", "4"])
     ax.minorticks_off()
-    ax.set_yticks(range(len(rows)), [limit.words for limit, _, _ in rows])
-    ax.set_ylim(len(rows) - 0.5, -0.5)
-    ax.tick_params(axis="y", length=0)
+    ax.set_yticks([])
+    ax.set_ylim(len(rows) - 0.6, -0.8)
+    ax.spines["left"].set_visible(False)
     ax.set(xlabel="times on the good side of its limit", ylabel="check")

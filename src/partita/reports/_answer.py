@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from partita.data._some_rows import some_rows
-from partita.plot._style import latents_named, readable
+from partita.plot._style import latents_named, readable, signs
 from partita.reports._captions import seed_words
 from partita.reports._view import View
 from partita.reports.study import Setting
@@ -16,6 +16,7 @@ from partita.studies.scores import COLUMNS, Column
 
 ROWS_BESIDE_PCA = 1000
 FEATURES_BESIDE_PCA = 20_000
+SAID_TWICE = ("worse than PCA", "nothing")  # by the diagnosis and here
 COLUMN = {column.name: column for column in COLUMNS}
 
 
@@ -40,15 +41,16 @@ def headline(settings: Sequence[Setting]) -> str:
 def finding(position: int, setting: Setting, view: View | None) -> Finding:
     """Of one setting. `view` is its pictured run, where there is one."""
     said = [
-        _number(setting, "R2", "alignment with the truth R² {}"),
+        _number(setting, "R2", f"alignment with the truth R² {{}} ({setting.grouping})"),
         _number(setting, "PC - null", "between its groups {} nats beyond chance"),
         _kept(setting),
     ]
     words = "; ".join(filter(None, said)) or ("not measured" if setting.finished else "no finished run")
     against = [*_endings(setting), *_verdicts(setting)]
     if view is not None:
-        against += _of_model(view)
-    return Finding(position, words, tuple(dict.fromkeys(against)))
+        known = [kind for kind in SAID_TWICE if any(kind in each for each in against)]
+        against += [each for each in _of_model(view) if not any(kind in each for kind in known)]
+    return Finding(position, signs(words), tuple(map(signs, against)))
 
 
 def _mean(setting: Setting, column: Column) -> float | None:
@@ -76,10 +78,15 @@ def _by_truth(settings: Sequence[Setting]) -> str:
     if not found:
         return ""
     best, label = found[0]
+    if len({setting.grouping for setting in settings if setting.grouping}) > 1:  # some are favoured
+        whose = {setting.label: f" ({setting.grouping})" for setting in settings}
+    else:
+        whose = dict.fromkeys((setting.label for setting in settings), "")
     if len(found) == 1:
         return f"{label} recovers the true groups with R² {best:.2f}."
     worst, last = found[-1]
-    return f"{label} recovers the true groups best, with R² {best:.2f}; {last} least, with {worst:.2f}."
+    most, least = f"R² {best:.2f}{whose[label]}", f"{worst:.2f}{whose[last]}"
+    return f"{label} recovers the true groups best, with {most}; {last} least, with {least}."
 
 
 def _by_verdict(settings: Sequence[Setting]) -> str:
@@ -118,14 +125,14 @@ def _endings(setting: Setting) -> list[str]:
 
 
 def _verdicts(setting: Setting) -> list[str]:
-    """What was said of the pictured run, and in how many the groups do not hold."""
+    """In how many runs the groups hold, where not in all; and what was said of the pictured one."""
     held, asked = _held(setting)
     shown = setting.shown()
     if held == asked or shown is None:
         return []
     said = (shown[0].scores or {}).get("diagnosis")
-    reasons = "" if said is None or said["verdict"] == HOLD else f" ({'; '.join(said['reasons'])})"
-    return [f"groups hold in {held} of {asked} runs{reasons}"]
+    count = "without labels, its groups do not hold" if asked == 1 else f"groups hold in {held} of {asked} runs"
+    return [count, *(() if said is None or said["verdict"] == HOLD else said["reasons"])]
 
 
 def _of_model(view: View) -> list[str]:

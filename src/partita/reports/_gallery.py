@@ -3,8 +3,9 @@
 import numpy as np
 
 from partita import plot
-from partita.plot._style import latents_named
-from partita.plot.maps import GROUPS_SHOWN
+from partita.plot._style import Drawing, latents_named
+from partita.plot.diagnosis import margins
+from partita.plot.maps import GROUPS_SHOWN, Movie
 from partita.plot.reconstructions import rows_shown
 from partita.reports._aligned import aligned_block, latent_block
 from partita.reports._pictures import as_png, as_svg
@@ -27,7 +28,8 @@ def blocks_of(view: View) -> list[Block]:
 
 def maps_block(view: View) -> Block:
     """Maps and time courses of a movie's groups."""
-    groups = view.seen.groups[:GROUPS_SHOWN]
+    movie = Movie.of(view.seen, None)
+    groups = sorted(view.seen.groups, key=lambda group: -movie.mapped(group).share)[:GROUPS_SHOWN]
     pictures = [
         as_png(plot.maps(view.seen, view.dataset, groups=[group]), f"Maps and time courses of {latents_named(group)}")
         for group in groups
@@ -118,7 +120,11 @@ def _diagnosis(view: View) -> Block | None:
     said = (view.record.scores or {}).get("diagnosis")
     if said is None:
         return None
-    figure = plot.diagnosis(Diagnosis(said["verdict"], tuple(said["reasons"]), said["numbers"]))
+    found = Diagnosis(said["verdict"], tuple(said["reasons"]), said["numbers"])
+    rows = len(margins(found.numbers))
+    if not rows:
+        return None
+    figure = plot.diagnosis(found, ax=Drawing(figsize=(4.2, 0.85 + 0.38 * rows), layout="constrained").add_subplot())
     caption = (
         "Whether the groups hold, without labels: what ties each group, what is left between groups, whether two "
         "halves of the rows show the same ones, and how the fit stands beside PCA. Orange bars speak against them."

@@ -91,7 +91,7 @@ def seed_strip(
     'MIG'
     """
     colours = colours or [line_style(position)[0] for position in range(len(rows))]
-    figure = Figure(figsize=(5.7, 0.75 + 0.3 * max(len(rows), 2)))
+    figure = Figure(figsize=(4.7, 0.75 + 0.3 * max(len(rows), 2)))
     axes = figure.add_subplot()
     for position, ((_, values, summary), colour) in enumerate(zip(rows, colours)):
         spread = np.linspace(-0.12, 0.12, len(values)) if len(values) > 1 else np.zeros(len(values))

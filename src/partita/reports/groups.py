@@ -147,7 +147,7 @@ def aligned_plane(truth: np.ndarray, found: np.ndarray | None, names: Sequence[s
     >>> len(aligned_plane(truth, recovered(2 * truth, truth), ["x", "y"]).axes)
     3
     """
-    figure = Figure(figsize=(5.85, 2.9))
+    figure = Figure(figsize=(4.9, 2.6))
     left, right = figure.subplots(1, 2, sharex=True, sharey=True)
     centred = truth[:, :2] - truth[:, :2].mean(0)
     angle = np.degrees(np.arctan2(centred[:, 1], centred[:, 0]))

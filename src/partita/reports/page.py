@@ -10,14 +10,14 @@ import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from partita.data import Dataset
-from partita.plot._style import readable
+from partita.plot._style import readable, signs
 from partita.reports._answer import finding, headline
 from partita.reports._captions import metrics_caption, number, results_caption, truth_words
 from partita.reports._compared import alignment_block, curve_block, information_block, seed_block
 from partita.reports._gallery import blocks_of
 from partita.reports._methods import methods_of
 from partita.reports._table import metric_columns, result_columns, tables_of
-from partita.reports._view import View, look_at
+from partita.reports._view import Block, View, look_at
 from partita.reports.curves import line_style
 from partita.reports.study import Record, Setting, settings_of, short_json
 from partita.studies import Store
@@ -25,7 +25,7 @@ from partita.studies.source import described, same_data
 from partita.training.files import write_bytes
 
 SETTINGS_PICTURED = 6
-PICTURES_FIRST = 3  # of the figure at the top
+WIDTH, GAP = 1152, 20  # of the page and between pictures, in pixels
 SWATCH_DASHES = {"solid": "", "dashed": "6 3", "dotted": "1.5 2.5", "dashdot": "6 2 1.5 2"}
 
 
@@ -88,7 +88,7 @@ def _content(store: Store, dataset: Dataset, settings: list[Setting]) -> dict[st
     return _about(store, dataset, settings, records) | {
         "headline": headline(settings),
         "findings": [finding(settings.index(each["setting"]), each["setting"], each["view"]) for each in galleries],
-        "lead": _lead(settings, galleries),
+        "lead": _lead(galleries),
         "columns": columns,
         "metrics": metrics,
         "result_tables": tables_of(columns),
@@ -122,23 +122,28 @@ def _about(store: Store, dataset: Dataset, settings: list[Setting], records: lis
         "truth": truth_words(dataset),
         "number": number,
         "readable": readable,
+        "signs": signs,
         "zip": zip,
         "version": version("partita"),
     }
 
 
-def _lead(settings: Sequence[Setting], galleries: list[dict[str, Any]]) -> dict[str, Any] | None:
+def _lead(galleries: list[dict[str, Any]]) -> Block | None:
     """The picture at the top: the first figure of the setting that comes closest to the truth, or of the first one. It
     is taken out of its gallery, unless it has more pictures than go to the top."""
     with_pictures = [each for each in galleries if each["blocks"]]
     if not with_pictures:
         return None
     gallery = max(with_pictures, key=lambda each: _closeness(each["setting"]))
-    block = gallery["blocks"][0]
-    if len(block.pictures) <= PICTURES_FIRST:
+    block, fit, width = gallery["blocks"][0], 0, 0
+    for picture in block.pictures:
+        width += picture.width + GAP
+        fit += width <= WIDTH + GAP
+    if fit >= len(block.pictures):
         gallery["blocks"] = gallery["blocks"][1:]
-    first = replace(block, pictures=block.pictures[:PICTURES_FIRST])
-    return {"block": first, "setting": gallery["setting"], "why": gallery["why"]}
+    more = "" if fit >= len(block.pictures) else f", {fit} of {len(block.pictures)}: the others are below"
+    caption = f"{block.caption} Pictured: {gallery['setting'].label}, {gallery['why']}{more}."
+    return replace(block, pictures=block.pictures[: max(fit, 1)], caption=caption)
 
 
 def _closeness(setting: Setting) -> float:
