@@ -9,6 +9,8 @@ from matplotlib.figure import Figure
 from partita.plot._panels import figure_of
 from partita.plot._style import Drawing
 
+TILE = 0.42  # inches: nine abreast, with their labels, are as wide as a phone
+
 
 def as_rgb(images: np.ndarray, low: float, high: float) -> np.ndarray:
     """(..., channels, height, width) to (..., height, width, 3) bytes: `low` is black, `high` white.
@@ -42,7 +44,6 @@ def image_grid(
     *,
     xlabel: str,
     ylabel: str,
-    tile: float = 0.5,
     breaks: Collection[int] = (),
     ax: Axes | None = None,
 ) -> Figure:
@@ -50,7 +51,7 @@ def image_grid(
     canvas, tops, lefts = mosaic(tiles, breaks)
     height, width = tiles.shape[2:4]
     if ax is None:
-        inches = tile / width
+        inches = TILE / width
         label_width = 0.45 + 0.075 * max(len(name) for name in row_names)
         size = (canvas.shape[1] * inches + label_width, canvas.shape[0] * inches + 0.55)
         ax = Drawing(figsize=size).add_subplot()

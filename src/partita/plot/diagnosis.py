@@ -76,13 +76,13 @@ def diagnosis(model: Any, X: Any = None, *, time: bool = False, ax: Axes | None 
     lines = [line for reason in found.reasons for line in _bullet(reason)]
     heights = [0.35 + 0.19 * len(lines), 0.75 + 0.38 * len(rows)]
     figure = Drawing(figsize=(5.6, heights[0] + (heights[1] if rows else 0.0)))
-    parts = np.ravel(figure.subfigures(2 if rows else 1, 1, height_ratios=heights if rows else heights[:1]))
-    said = parts[0].add_subplot()
+    above, below = figure.subfigures(2, 1, height_ratios=heights) if rows else (figure, figure)
+    said = above.add_subplot()
     said.set_axis_off()
     said.set_title(found.verdict, color=COLOURS[0] if found.verdict == HOLD else COLOURS[1], fontsize=12)
     said.text(0.0, 1.0, "\n".join(lines), va="top", fontsize=9, color=INK, transform=said.transAxes, linespacing=1.35)
     if rows:
-        _bars(parts[1].add_subplot(), rows)
+        _bars(below.add_subplot(), rows)
     return figure
 
 
@@ -121,7 +121,8 @@ def _bars(ax: Axes, rows: list[tuple[Limit, float, float]]) -> None:
     for place, (limit, value, ratio) in enumerate(rows):
         ax.plot([1.0, ratio], [place, place], color=COLOURS[0] if ratio >= 1 else COLOURS[1], linewidth=5, alpha=0.8)
         words = signs(f"{limit.words}: {value:.2f} (at {'least' if limit.least else 'most'} {limit.limit:g})")
-        ax.text(0.0, place - 0.18, words, va="bottom", fontsize=8, color=INK, transform=ax.get_yaxis_transform())
+        across, behind = ax.get_yaxis_transform(), {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
+        ax.text(0.0, place - 0.2, words, va="bottom", fontsize=8, color=INK, transform=across, bbox=behind)
     ax.axvline(1.0, color=FAINT, linewidth=0.8)
     ax.set_xscale("log")
     ax.set_xlim(0.9 / REACH, 1.1 * REACH)

@@ -71,7 +71,7 @@ def _images(seen: Opened, pair: tuple[int, int], ax: Axes | None) -> Figure:
     tiles = as_rgb(seen.decode(z), *seen.span)
     tiles = tiles.reshape(len(STEPS), len(STEPS), *tiles.shape[1:])
     names = [latents_named([k]) for k in pair]
-    return image_grid(tiles, in_signs(STEPS[::-1]), in_signs(STEPS), xlabel=names[0], ylabel=names[1], tile=0.42, ax=ax)
+    return image_grid(tiles, in_signs(STEPS[::-1]), in_signs(STEPS), xlabel=names[0], ylabel=names[1], ax=ax)
 
 
 def _walk(seen: Opened, pair: tuple[int, int], panel: Axes) -> None:

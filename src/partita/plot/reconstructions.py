@@ -13,7 +13,7 @@ from partita.plot._opened import Opened, opened
 from partita.plot._panels import name_features, panels
 from partita.plot._style import COLOURS, INK, styled
 
-IMAGES_SHOWN = 10
+IMAGES_SHOWN = 8
 VECTORS_SHOWN = 6
 MARKERS_UP_TO = 60  # features; beyond that a line is clearer than dots
 

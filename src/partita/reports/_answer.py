@@ -111,7 +111,7 @@ def _by_fit(settings: Sequence[Setting]) -> str:
 
 def _held(setting: Setting) -> tuple[int, int]:
     """In how many runs the groups hold, and of how many that is known."""
-    said = [record.scores["diagnosis"]["verdict"] for record in setting.records if "diagnosis" in (record.scores or {})]
+    said = [found["verdict"] for record in setting.records if (found := record.diagnosis) is not None]
     return said.count(HOLD), len(said)
 
 
@@ -130,7 +130,7 @@ def _verdicts(setting: Setting) -> list[str]:
     shown = setting.shown()
     if held == asked or shown is None:
         return []
-    said = (shown[0].scores or {}).get("diagnosis")
+    said = shown[0].diagnosis
     count = "without labels, its groups do not hold" if asked == 1 else f"groups hold in {held} of {asked} runs"
     return [count, *(() if said is None or said["verdict"] == HOLD else said["reasons"])]
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from partita import plot
-from partita.plot._style import Drawing, latents_named
+from partita.plot._style import Drawing, latents_named, styled
 from partita.plot.diagnosis import margins
 from partita.plot.maps import GROUPS_SHOWN, Movie
 from partita.plot.reconstructions import rows_shown
@@ -116,15 +116,16 @@ def _planes(view: View) -> Block | None:
     return Block("Every group over its plane", tuple(pictures), caption)
 
 
+@styled
 def _diagnosis(view: View) -> Block | None:
-    said = (view.record.scores or {}).get("diagnosis")
+    said = view.record.diagnosis
     if said is None:
         return None
     found = Diagnosis(said["verdict"], tuple(said["reasons"]), said["numbers"])
     rows = len(margins(found.numbers))
     if not rows:
         return None
-    figure = plot.diagnosis(found, ax=Drawing(figsize=(4.2, 0.85 + 0.38 * rows), layout="constrained").add_subplot())
+    figure = plot.diagnosis(found, ax=Drawing(figsize=(4.2, 0.85 + 0.38 * rows)).add_subplot())
     caption = (
         "Whether the groups hold, without labels: what ties each group, what is left between groups, whether two "
         "halves of the rows show the same ones, and how the fit stands beside PCA. Orange bars speak against them."

@@ -118,7 +118,7 @@ def _about(store: Store, dataset: Dataset, settings: list[Setting], records: lis
         "unread": [record for record in records if record.unread],
         "unscored": [record for record in records if record.status == "finished" and record.scores is None],
         "other_data": [record for record in records if not same_data(record.run.data, data)],
-        "verdicts": [(each.run.id, each.scores["diagnosis"]) for each in records if "diagnosis" in (each.scores or {})],
+        "verdicts": [(each.run.id, each.diagnosis) for each in records if each.diagnosis],
         "truth": truth_words(dataset),
         "number": number,
         "readable": readable,
@@ -147,7 +147,7 @@ def _lead(galleries: list[dict[str, Any]]) -> Block | None:
 
 
 def _closeness(setting: Setting) -> float:
-    aligned = [record.alignment["r2"] for record in setting.finished if record.alignment]
+    aligned = [found["r2"] for record in setting.finished if (found := record.alignment)]
     return float(np.mean(aligned)) if aligned else 0.0
 
 
