@@ -10,7 +10,7 @@ import matplotlib
 import numpy as np
 
 from partita.measures import UninformativeEstimate, correlation, log_weights, null_correlation
-from partita.reports._style import COLOURS, FAINT, INK, RC
+from partita.plot._style import COLOURS, FAINT, INK, RC
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt

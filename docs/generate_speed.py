@@ -5,7 +5,7 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 
-from partita.reports._style import COLOURS, FAINT, RC
+from partita.plot._style import COLOURS, FAINT, RC
 
 HERE = Path(__file__).parent
 

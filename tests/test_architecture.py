@@ -86,6 +86,7 @@ PUBLIC_ROOMS = [
     "measures",
     "metrics",
     "networks",
+    "plot",
     "recipes",
     "reports",
     "structure",

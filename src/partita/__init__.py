@@ -13,6 +13,7 @@ __all__ = [
     "metrics",
     "networks",
     "null_correlation",
+    "plot",
     "recipes",
     "reports",
     "structure",
@@ -27,7 +28,19 @@ from typing import TYPE_CHECKING
 from partita._moved import keep_old_names
 
 if TYPE_CHECKING:  # what a type checker sees; to Python, names come when they are first used
-    from partita import data, distributions, measures, metrics, networks, recipes, reports, structure, studies, trace
+    from partita import (
+        data,
+        distributions,
+        measures,
+        metrics,
+        networks,
+        plot,
+        recipes,
+        reports,
+        structure,
+        studies,
+        trace,
+    )
     from partita.estimator import Disentangler, load
     from partita.measures import Correlation, correlation, gaussian_tc, null_correlation
     from partita.recipes import RECIPES

@@ -19,7 +19,7 @@ _PRIVATE = {
     "metrics": "histogram group_information inputs",
     "structure": "unmixing",
     "studies": "earlier leftovers measure population rows scoring shares tables verify watching",
-    "reports": "aligned compared contact_vectors gallery images style table vectors view",
+    "reports": "aligned compared contact_vectors gallery table view",
 }
 MOVED = {
     f"partita.{room}.{name}": f"partita.{room}._{name}" for room, names in _PRIVATE.items() for name in names.split()
@@ -37,6 +37,9 @@ MOVED |= {
         f"partita.metrics.{name}": "partita.metrics"
         for name in ("factorisation", "information_gaps", "interventions", "modular_explicit", "posterior_scores")
     },
+    "partita.reports.images": "partita.plot._images",
+    "partita.reports.style": "partita.plot._style",
+    "partita.reports.vectors": "partita.plot",  # was split into modules of one picture
     "partita.reports.words": "partita.reports._captions",
     "partita.studies.ahead": "partita.studies._precompile",
     "partita.studies.room": "partita.studies._memory_budget",

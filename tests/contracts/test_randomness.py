@@ -53,7 +53,8 @@ def _correlation(function, **options):
     return function(CODES, CODES + 0.1, LOG_VARIANCE, groups=PARTS, **options)
 
 
-s, m, d, r = pt.structure, pt.metrics, pt.data, pt.reports
+s, m, d, r, p = pt.structure, pt.metrics, pt.data, pt.reports, pt.plot
+LINEAR = pt.Disentangler("vae", latents=3, steps=2, network="linear", likelihood="gaussian:1.0").fit(MADE.x)
 DECOMPOSED = s.gaussian_entropy(CODES)
 CALLS = {
     "partita.load": _saved,
@@ -112,6 +113,10 @@ CALLS = {
     "studies.train": lambda folder: _study(folder)[0].model(_study(folder)[1][0]).decode(CODES[:, :4]),
     "studies.evaluate_run": _evaluated,  # and reports.learning_curve, settings_of, write_page
     "studies.reload": lambda _: pt.studies.reload(MADE.description).x,
+    **{f"plot.{each.__name__}": lambda _, each=each: each(LINEAR, MADE) for each in (
+        p.traversals, p.loadings, p.reconstructions, p.history, p.dependence, p.diagnosis, p.groups)},
+    "plot.planes": lambda _: p.planes(LINEAR, MADE, groups=[(0, 1)]),
+    "plot.maps": lambda _: p.maps(LINEAR, MADE, places=np.argwhere(np.ones((8, 10)))),
     "reports.aligned_line": lambda _: r.aligned_line(TRUTH[:, 0], CODES[:, 0], "t0", None, ""),
     "reports.aligned_plane": lambda _: r.aligned_plane(TRUTH[:, :2], CODES[:, :2], ["a", "b"]),
     "reports.alignment_matrix": lambda _: r.alignment_matrix(np.eye(2), (0, 1), ["a", "b"], ["c", "d"]),
@@ -145,7 +150,7 @@ def seeded(seed: int) -> None:
 
 def test_every_public_function_is_called_here():
     public = set()
-    for room in ("data", "metrics", "recipes", "reports", "structure", "studies"):
+    for room in ("data", "metrics", "plot", "recipes", "reports", "structure", "studies"):
         module = import_module(f"partita.{room}")
         public |= {f"{room}.{name}" for name in module.__all__ if inspect.isfunction(getattr(module, name))}
     public |= {f"partita.{name}" for name in pt.__all__ if inspect.isfunction(getattr(pt, name))}

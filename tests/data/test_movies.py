@@ -19,6 +19,8 @@ def test_pixels_are_time_courses_with_their_place():
     assert (1, 2) not in {tuple(place) for place in data.factors.tolist()}
     for course, (row, column) in zip(data.x, data.factors):
         np.testing.assert_array_equal(course, movie[:, row, column])
+    np.testing.assert_array_equal(data.places, data.factors)
+    assert from_array(data.x, factors=data.factors).places is None  # factors of something else
 
 
 def test_frames_are_images_with_labels():

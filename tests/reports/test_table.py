@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from partita.metrics import METRICS, over_runs
-from partita.reports._style import readable
-from partita.reports._table import bands, metric_columns, result_columns
+from partita.plot._style import readable
+from partita.reports._table import ABREAST, metric_columns, result_columns, tables_of
 from partita.reports.study import Setting
 from partita.studies.scores import COLUMNS
 
@@ -52,10 +52,11 @@ def test_metric_columns_carry_protocol_direction_and_parts():
     assert [c.summary([{"metrics": found}]).value for c in columns[1:4]] == [0.1, 0.2, 0.3]
 
 
-def test_bands_span_the_columns():
-    spans = bands(COLUMNS)
-    assert sum(span for _, span in spans) == len(COLUMNS)
-    assert len({name for name, _ in spans}) == len(spans)
+def test_tables_hold_every_column_once_and_few_abreast():
+    tables = tables_of(COLUMNS)
+    assert [column for _, own in tables for column in own] == list(COLUMNS)
+    assert max(len(own) for _, own in tables) == ABREAST
+    assert all({column.band for column in own} == {name} for name, own in tables)
 
 
 @pytest.mark.parametrize(

@@ -73,6 +73,11 @@ class Dataset:
     def in_memory(self) -> bool:
         return isinstance(self.x, np.ndarray) and not isinstance(self.x, np.memmap)
 
+    @property
+    def places(self) -> np.ndarray | None:
+        """Row and column of each observation, (n, 2), where these are the pixels of a movie (`samples="pixels"`)."""
+        return self.factors if self.factor_names == ("row", "column") and len(self.shape) == 1 else None
+
     @cached_property
     def grid(self) -> FactorGrid | None:
         """The factor grid, when the rows are every combination of the factors once, the last factor fastest."""

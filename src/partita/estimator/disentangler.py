@@ -192,6 +192,12 @@ class Disentangler(TransformerMixin, BaseEstimator):
             raise ValueError(f"Z has {Z.shape[1]} columns, the model has {latents} latents")
         return self.seen_.as_x(model.decode(Z, self._given(len(Z), covariates)))
 
+    def loadings(self, X=None):
+        """How each feature changes with each latent, (features, latents) float64, in units of X: the Jacobian of the
+        decoder, averaged over the codes of X, or over the prior. It is exact where the decoder is linear."""
+        model, codes = self._fitted(), None if X is None else self.transform(X)
+        return model.loadings(codes) / self.x_scale_
+
     def sample(self, n, covariates=None):
         """Observations E[x|z] for n draws z from the prior; the same every time for one seed."""
         model = self._fitted()

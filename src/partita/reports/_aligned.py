@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from partita.reports._style import Picture, as_png, latents_named
-from partita.reports._vectors import latent_plane
+from partita import plot
+from partita.plot._style import latents_named
+from partita.reports._pictures import Picture, as_png
 from partita.reports._view import Block, View
 from partita.reports.groups import aligned_line, aligned_plane, recovered, truth_names, truth_partition
 
@@ -17,7 +18,7 @@ def aligned_block(view: View) -> Block | None:
     partition = truth_partition(view.dataset)
     if len(partition) != len(view.record.alignment["assignment"]):
         return None
-    truth, names = view.dataset.truth[view.rows], truth_names(view.dataset)
+    truth, names = view.dataset.truth[view.seen.rows], truth_names(view.dataset)
     pictures = tuple(_aligned_picture(view, truth, names, partition, a) for a in range(len(partition)))
     return Block("Aligned latents beside the truth", pictures, _aligned_caption(view, partition))
 
@@ -25,8 +26,8 @@ def aligned_block(view: View) -> Block | None:
 def _aligned_picture(view: View, truth: np.ndarray, names: list[str], partition, a: int) -> Picture:
     alignment = view.record.alignment or {}
     group, match = list(partition[a]), alignment["assignment"][a]
-    learned = list(view.groups[match]) if match >= 0 else []
-    found = recovered(view.means[:, learned], truth[:, group]) if learned else None
+    learned = list(view.seen.groups[match]) if match >= 0 else []
+    found = recovered(view.seen.means[:, learned], truth[:, group]) if learned else None
     title = f"from {latents_named(learned)}, R² {alignment['matrix'][a][match]:.2f}" if learned else "unmatched"
     own = [names[k] for k in group]
     if len(group) > 1:
@@ -43,7 +44,7 @@ def _aligned_picture(view: View, truth: np.ndarray, names: list[str], partition,
 def _aligned_caption(view: View, partition: Sequence[Sequence[int]]) -> str:
     text = (
         f"Each true group, and the same values predicted linearly from the means of its matched learned group "
-        f"({len(view.rows)} rows; axes in units of the true latents). "
+        f"({len(view.seen.rows)} rows; axes in units of the true latents). "
     )
     if any(len(group) > 1 for group in partition):
         text += (
@@ -61,16 +62,22 @@ def _aligned_caption(view: View, partition: Sequence[Sequence[int]]) -> str:
 
 
 def latent_block(view: View) -> Block | None:
-    """Posterior means of each group of two, where there is no truth to compare with."""
-    if view.dataset.truth is not None or not view.pairs:
+    """Posterior means of each group of several latents, where there is no truth to compare with."""
+    if view.dataset.truth is not None or not view.several:
         return None
     pictures = [
-        as_png(latent_plane(view.means, pair, view.rows), f"Posterior means in the plane of {latents_named(pair)}")
-        for pair in view.pairs
+        as_png(
+            plot.groups(view.seen, view.dataset, groups=[group]),
+            f"Posterior means in the plane of {latents_named(group)}",
+        )
+        for group in view.several
     ]
+    what = "pixels" if view.dataset.places is not None else "rows"
     caption = (
-        f"Posterior means of {len(view.rows)} rows in the plane of each group of two (units: standard deviations of "
+        f"Posterior means of {len(view.seen.rows)} {what} in the plane of each group (units: standard deviations of "
         "the prior, whose 1 and 2 standard deviations are dashed). Structure that no rotation unties, such as a ring "
         "or clusters, is dependence inside the group."
     )
-    return Block("Groups of two in latent space", tuple(pictures), caption)
+    if any(len(group) > 2 for group in view.several):
+        caption += " Of groups of more than two latents, the two most used are drawn."
+    return Block("Groups in latent space", tuple(pictures), caption)

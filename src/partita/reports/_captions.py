@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from markupsafe import Markup, escape
 
 from partita.data import Dataset
-from partita.reports._style import readable
+from partita.plot._style import readable
 from partita.reports.groups import truth_names, truth_partition
 from partita.reports.study import Record, Setting
 

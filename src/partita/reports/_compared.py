@@ -6,7 +6,8 @@ import numpy as np
 
 from partita.data import Dataset
 from partita.measures.quantities import quantity
-from partita.reports._style import as_svg, latents_named, plain
+from partita.plot._style import latents_named, plain
+from partita.reports._pictures import as_svg
 from partita.reports._view import Block
 from partita.reports.curves import learning_curve, line_style, quantities_of, seed_strip
 from partita.reports.groups import alignment_matrix, heat_map, truth_names, truth_partition
@@ -92,6 +93,8 @@ def alignment_block(dataset: Dataset, settings: Sequence[Setting]) -> Block | No
 
 def information_block(dataset: Dataset, settings: Sequence[Setting]) -> Block | None:
     """What each latent knows of each factor, where MIG was measured."""
+    if dataset.places is not None:  # where a pixel lies is no factor of its time course
+        return None
     factors = [plain(name, 16) for name in dataset.factor_names]
     found = [
         (setting.label, matrix)

@@ -8,8 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from partita.data import Dataset
-from partita.reports._style import CHANGE_MAP, COLOURS, FAINT, VALUE_MAP, plain, styled
-from partita.reports._view import some_rows
+from partita.data._some_rows import some_rows
+from partita.plot._style import CHANGE_MAP, COLOURS, FAINT, VALUE_MAP, plain, styled
 
 POINTS_SHOWN = 2000
 ROWS_SHOWN = 40
@@ -20,7 +20,7 @@ GROUPS_SHOWN = 8
 def vector_sheet(dataset: Dataset) -> Figure:
     """Panels of what is known of the rows, then a panel of some rows themselves."""
     rows = some_rows(dataset.size, POINTS_SHOWN)
-    draw = _truth if dataset.truth is not None else _map if _is_movie(dataset) else _components
+    draw = _truth if dataset.truth is not None else _map if dataset.places is not None else _components
     groups = _groups(dataset)
     panels = {_truth: len(groups), _map: 2, _components: 1}[draw] + 1
     columns = min(panels, 4)
@@ -105,14 +105,10 @@ def _rows(dataset: Dataset, panel: Axes) -> None:
     ticks = np.linspace(0, len(chosen) - 1, min(5, len(chosen))).astype(int)
     panel.set_yticks(ticks, [f"{chosen[tick]:,}" for tick in ticks])
     panel.locator_params(axis="x", integer=True, nbins=5)
-    movie = "frame" if _is_movie(dataset) else "feature (index)"
+    movie = "frame" if dataset.places is not None else "feature (index)"
     panel.set(xlabel=movie, ylabel="row of the data set", title="some rows")
     panel.spines[:].set_edgecolor(FAINT)
     panel.figure.colorbar(picture, ax=panel, label="value", shrink=0.75)
-
-
-def _is_movie(dataset: Dataset) -> bool:
-    return dataset.factor_names == ("row", "column")
 
 
 def _groups(dataset: Dataset) -> list[tuple[int, ...]]:

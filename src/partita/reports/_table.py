@@ -7,6 +7,7 @@ from partita.metrics import METRICS
 from partita.reports.study import Setting
 from partita.studies.scores import COLUMNS, METRIC, Column
 
+ABREAST = 8
 # Metrics that are several numbers in one.
 PARTS = {
     "dci": ("disentanglement", "completeness", "informativeness"),
@@ -48,15 +49,15 @@ def _filled(columns: Iterable[Column], settings: Sequence[Setting]) -> list[Colu
     return [column for column in columns if any(column.value(each) is not None for each in scores)]
 
 
-def bands(columns: Sequence[Column]) -> list[tuple[str, int]]:
-    """The header's upper row: names and how many columns each spans."""
-    spans: list[tuple[str, int]] = []
+def tables_of(columns: Sequence[Column]) -> list[tuple[str, list[Column]]]:
+    """Columns that stand together, a name and at most ABREAST of them each: so no table is wider than a page."""
+    found: list[tuple[str, list[Column]]] = []
     for column in columns:
-        if spans and spans[-1][0] == column.band:
-            spans[-1] = (column.band, spans[-1][1] + 1)
+        if found and found[-1][0] == column.band and len(found[-1][1]) < ABREAST:
+            found[-1][1].append(column)
         else:
-            spans.append((column.band, 1))
-    return spans
+            found.append((column.band, [column]))
+    return found
 
 
 def leakage_of(setting: Setting) -> dict[str, Any] | None:

@@ -1,19 +1,14 @@
-"""A trained model opened for looking, and what a figure of the page consists of."""
+"""A trained run opened for looking, and what a figure of the page consists of."""
 
 from dataclasses import dataclass
-
-import numpy as np
+from functools import partial
 
 from partita.data import Dataset
-from partita.data._some_rows import some_rows
-from partita.measures.gaussian import kl_of_latents
-from partita.reports._style import Picture
+from partita.plot._opened import Opened, opened
+from partita.reports._pictures import Picture
 from partita.reports.study import Record
 from partita.studies import Store
 from partita.studies._seen import beside_of
-from partita.training import Model
-
-ROWS_DRAWN = 2000
 
 
 @dataclass(frozen=True)
@@ -28,44 +23,30 @@ class Block:
 
 @dataclass(frozen=True)
 class View:
-    """A trained model and what the pictures need of it. `used` is the mean KL of each latent, nats."""
+    """A run, its data, and its model beside them, as `partita.plot` draws it."""
 
     dataset: Dataset
-    model: Model
     record: Record
-    groups: tuple[tuple[int, ...], ...]
-    rows: np.ndarray
-    means: np.ndarray
-    used: np.ndarray
+    seen: Opened
 
     @property
-    def latents(self) -> int:
-        return self.means.shape[1]
+    def is_movie(self) -> bool:
+        options = dict(self.dataset.description.get("options", {}))
+        return self.dataset.places is not None or (self.seen.is_image and options.get("samples") == "frames")
 
     @property
-    def is_image(self) -> bool:
-        return len(self.dataset.shape) == 3
+    def has_bound(self) -> bool:
+        """Whether the model is one of the observations, rather than a game's."""
+        return getattr(self.seen.model, "has_bound", True)
 
     @property
-    def pairs(self) -> list[tuple[int, ...]]:
-        return [group for group in self.groups if len(group) == 2]
-
-    @property
-    def typical(self) -> int:
-        """Of the rows drawn, the one whose code is nearest to 0: a place to stand that the decoder has seen, which 0
-        itself need not be."""
-        return int((self.means**2).sum(1).argmin())
-
-    def span(self) -> tuple[float, float]:
-        """The darkest and the brightest value among the rows drawn."""
-        seen = self.dataset.observations(self.rows)
-        return float(seen.min()), float(seen.max())
+    def several(self) -> list[tuple[int, ...]]:
+        """Groups of two latents or more."""
+        return [group for group in self.seen.groups if len(group) > 1]
 
 
 def look_at(store: Store, dataset: Dataset, record: Record) -> View:
     model = store.model(record.run, dataset.x_scale)
-    rows = some_rows(dataset.size, ROWS_DRAWN)
-    means, log_variances = model.posterior(np.asarray(dataset.x[rows]), beside=beside_of(record.run, dataset, rows))
-    used = kl_of_latents(means, log_variances)
-    groups = record.alignment["groups"] if record.alignment else model.recipe.groups
-    return View(dataset, model, record, tuple(tuple(group) for group in groups), rows, means, used)
+    groups = record.alignment["groups"] if record.alignment else None
+    known = partial(beside_of, record.run, dataset)
+    return View(dataset, record, opened(model, dataset, groups, known))

@@ -8,9 +8,9 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from partita.data import Dataset
+from partita.plot._images import as_rgb, mosaic
+from partita.plot._style import DOTS_PER_INCH, plain, styled
 from partita.reports._contact_vectors import vector_sheet
-from partita.reports._images import as_rgb, mosaic
-from partita.reports._style import DOTS_PER_INCH, plain, styled
 
 CLASSES_SHOWN = 9
 EXAMPLES_SHOWN = 8

@@ -6,9 +6,9 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from partita.measures.quantities import in_order
-from partita.measures.quantities import quantity as row_of
 from partita.metrics import Score
-from partita.reports._style import COLOURS, DASHES, FAINT, INK, plain, styled
+from partita.plot._style import COLOURS, DASHES, FAINT, INK, plain, styled
+from partita.plot.history import Curve, draw_quantity
 from partita.reports.study import Setting
 
 
@@ -53,42 +53,13 @@ def learning_curve(settings: Sequence[Setting], quantity: str) -> Figure:
     """
     figure = Figure(figsize=(3.8, 2.6))
     axes = figure.add_subplot()
-    late: list[np.ndarray] = []
-    ends: list[tuple[float, float, str]] = []
-    for position, setting in enumerate(settings):
-        colour, dash = line_style(position)
-        for record in setting.records:
-            values = np.asarray(record.history.get(quantity, ()), float)
-            logged = ~np.isnan(values)  # scores are logged now and then
-            if not logged.any():
-                continue
-            steps, values = np.asarray(record.history["step"])[logged], values[logged]
-            axes.plot(steps, values, color=colour, linestyle=dash, linewidth=0.9, alpha=0.85)
-            if len(values) == 1:
-                axes.plot(steps, values, ".", color=colour)
-            known = np.flatnonzero(np.isfinite(values))
-            late.append(values[max(1, len(values) // 5) if len(values) > 2 else 0 :])
-            if record.status == "diverged" and len(known):
-                ends.append((float(steps[known[-1]]), float(values[known[-1]]), colour))
-    _fit(axes, late)
-    for step, value, colour in ends:  # one that left the frame is marked where it left
-        axes.plot(step, np.clip(value, *axes.get_ylim()), "x", color=colour, markersize=6, clip_on=False)
-    row = row_of(quantity)
-    axes.set(title=plain(row.label, 44), xlabel="training step", ylabel=row.unit)
-    axes.locator_params(axis="x", nbins=5)
+    curves = [
+        Curve(record.history, *line_style(position), record.status == "diverged")
+        for position, setting in enumerate(settings)
+        for record in setting.records
+    ]
+    draw_quantity(curves, quantity, axes)
     return figure
-
-
-def _fit(axes, late: Sequence[np.ndarray]) -> None:
-    values = np.concatenate(late) if late else np.array([])
-    values = values[np.isfinite(values)]
-    if len(values) == 0:
-        return
-    low, high = float(values.min()), float(values.max())
-    if high / max(abs(low), 1e-9) > 1e4:  # a run on its way to infinity: the others set the frame
-        high = float(np.quantile(values, 0.75))
-    margin = 0.06 * (high - low) or 0.05 * max(abs(high), 1.0)
-    axes.set_ylim(low - margin, high + margin)
 
 
 @styled
@@ -120,7 +91,7 @@ def seed_strip(
     'MIG'
     """
     colours = colours or [line_style(position)[0] for position in range(len(rows))]
-    figure = Figure(figsize=(5.7, 0.75 + 0.3 * max(len(rows), 2)))
+    figure = Figure(figsize=(4.7, 0.75 + 0.3 * max(len(rows), 2)))
     axes = figure.add_subplot()
     for position, ((_, values, summary), colour) in enumerate(zip(rows, colours)):
         spread = np.linspace(-0.12, 0.12, len(values)) if len(values) > 1 else np.zeros(len(values))

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from partita.data import Dataset
-from partita.reports._style import ANGLE_MAP, FAINT, INK, VALUE_MAP, plain, styled
+from partita.plot._style import ANGLE_MAP, FAINT, INK, VALUE_MAP, plain, styled
 
 
 def truth_names(dataset: Dataset) -> list[str]:
@@ -147,7 +147,7 @@ def aligned_plane(truth: np.ndarray, found: np.ndarray | None, names: Sequence[s
     >>> len(aligned_plane(truth, recovered(2 * truth, truth), ["x", "y"]).axes)
     3
     """
-    figure = Figure(figsize=(5.85, 2.9))
+    figure = Figure(figsize=(4.9, 2.6))
     left, right = figure.subplots(1, 2, sharex=True, sharey=True)
     centred = truth[:, :2] - truth[:, :2].mean(0)
     angle = np.degrees(np.arctan2(centred[:, 1], centred[:, 0]))

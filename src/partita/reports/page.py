@@ -1,28 +1,31 @@
 """One self-contained HTML page about a study."""
 
-import inspect
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from partita.data import Dataset
-from partita.recipes._equation import equation
-from partita.reports._captions import metrics_caption, number, prose, results_caption, seed_words, truth_words, typeset
+from partita.plot._style import readable, signs
+from partita.reports._answer import finding, headline
+from partita.reports._captions import metrics_caption, number, results_caption, truth_words
 from partita.reports._compared import alignment_block, curve_block, information_block, seed_block
 from partita.reports._gallery import blocks_of
-from partita.reports._style import readable
-from partita.reports._table import bands, leakage_of, metric_columns, result_columns
-from partita.reports._view import Block, look_at
+from partita.reports._methods import methods_of
+from partita.reports._table import leakage_of, metric_columns, result_columns, tables_of
+from partita.reports._view import Block, View, look_at
 from partita.reports.curves import line_style
-from partita.reports.study import Setting, all_options, settings_of, short_json
-from partita.studies import Run, Store
+from partita.reports.study import Record, Setting, settings_of, short_json
+from partita.studies import Store
 from partita.studies.source import described, same_data
 from partita.training.files import write_bytes
 
 SETTINGS_PICTURED = 6
+WIDTH, GAP = 1152, 20  # of the page and between pictures, in pixels
 SWATCH_DASHES = {"solid": "", "dashed": "6 3", "dotted": "1.5 2.5", "dashdot": "6 2 1.5 2"}
 
 
@@ -75,44 +78,78 @@ def write_page(store: Store, dataset: Dataset, out: Path, damaged: Sequence[str]
 def _content(store: Store, dataset: Dataset, settings: list[Setting]) -> dict[str, Any]:
     pictured = _pictured(settings)
     records = [record for setting in settings for record in setting.records]
-    looks = [line_style(position) for position in range(len(settings))]
-    columns, metrics = result_columns(settings), metric_columns(settings)
+    columns, metrics = result_columns(settings), [] if dataset.places is not None else metric_columns(settings)
+    galleries = [_gallery(store, dataset, setting) for setting in pictured]
     compared = [
         seed_block(settings, columns),
         alignment_block(dataset, pictured),
         information_block(dataset, pictured),
     ]
-    data = described(dataset)
+    return _about(store, dataset, settings, records) | {
+        "headline": headline(settings),
+        "findings": [finding(settings.index(each["setting"]), each["setting"], each["view"]) for each in galleries],
+        "lead": _lead(galleries),
+        "columns": columns,
+        "metrics": metrics,
+        "result_tables": tables_of(columns),
+        "metric_tables": tables_of(metrics),
+        "results_caption": results_caption(settings, records),
+        "metrics_caption": metrics_caption(settings),
+        "curves": curve_block(settings),
+        "compared": [block for block in compared if block is not None],
+        "galleries": galleries,
+        "not_pictured": [setting for setting in settings if setting not in pictured],
+    }
+
+
+def _about(store: Store, dataset: Dataset, settings: list[Setting], records: list[Record]) -> dict[str, Any]:
+    """What was trained on what, how it ended, and what templates call."""
+    data, looks = described(dataset), [line_style(position) for position in range(len(settings))]
     return {
         "folder": store.folder.resolve().name,
         "dataset": dataset,
+        "field": None if dataset.places is None else dataset.factor_sizes,
         "data_options": {k: short_json(v) for k, v in dict(dataset.description.get("options", {})).items()},
         "settings": settings,
         "swatches": [(colour, SWATCH_DASHES[dash]) for colour, dash in looks],
-        "methods": _methods(settings),
+        "methods": methods_of(settings),
         "records": records,
         "troubled": [record for record in records if record.status != "finished"],
         "unread": [record for record in records if record.unread],
         "unscored": [record for record in records if record.status == "finished" and record.scores is None],
         "other_data": [record for record in records if not same_data(record.run.data, data)],
-        "verdicts": [(r.run.id, r.scores["diagnosis"]) for r in records if r.scores and "diagnosis" in r.scores],
-        "columns": columns,
-        "metrics": metrics,
-        "bands": bands(columns),
-        "results_caption": results_caption(settings, records),
-        "metrics_caption": metrics_caption(settings),
+        "verdicts": [(each.run.id, each.diagnosis) for each in records if each.diagnosis],
         "leaks": [leak for setting in settings if (leak := leakage_of(setting)) is not None],
         "truth": truth_words(dataset),
-        "seeds": [seed_words(record.run.seed for record in setting.records) for setting in settings],
         "number": number,
         "readable": readable,
+        "signs": signs,
         "zip": zip,
         "version": version("partita"),
-        "curves": curve_block(settings),
-        "compared": [block for block in compared if block is not None],
-        "galleries": [_gallery(store, dataset, setting) for setting in pictured],
-        "not_pictured": [setting for setting in settings if setting not in pictured],
     }
+
+
+def _lead(galleries: list[dict[str, Any]]) -> Block | None:
+    """The picture at the top: the first figure of the setting that comes closest to the truth, or of the first one. It
+    is taken out of its gallery, unless it has more pictures than go to the top."""
+    with_pictures = [each for each in galleries if each["blocks"]]
+    if not with_pictures:
+        return None
+    gallery = max(with_pictures, key=lambda each: _closeness(each["setting"]))
+    block, fit, width = gallery["blocks"][0], 0, 0
+    for picture in block.pictures:
+        width += picture.width + GAP
+        fit += width <= WIDTH + GAP
+    if fit >= len(block.pictures):
+        gallery["blocks"] = gallery["blocks"][1:]
+    more = "" if fit >= len(block.pictures) else f", {fit} of {len(block.pictures)}: the others are below"
+    caption = f"{block.caption} Pictured: {gallery['setting'].label}, {gallery['why']}{more}."
+    return replace(block, pictures=block.pictures[: max(fit, 1)], caption=caption)
+
+
+def _closeness(setting: Setting) -> float:
+    aligned = [found["r2"] for record in setting.finished if (found := record.alignment)]
+    return float(np.mean(aligned)) if aligned else 0.0
 
 
 def _pictured(settings: Sequence[Setting]) -> list[Setting]:
@@ -124,47 +161,9 @@ def _pictured(settings: Sequence[Setting]) -> list[Setting]:
     return [setting for setting in settings if setting in order]
 
 
-def _methods(settings: Sequence[Setting]) -> list[dict[str, Any]]:
-    """Each method once: its objective, what it is, and its settings as positions in `settings`."""
-    positions: dict[str, list[int]] = {}
-    for position, setting in enumerate(settings):
-        positions.setdefault(setting.run.method, []).append(position)
-    found = []
-    for method, own in positions.items():
-        objective, paragraphs = _objective(settings[own[0]].run)
-        options = [
-            {name: short_json(value) for name, value in all_options(settings[position].run).items()} for position in own
-        ]
-        names = dict.fromkeys(name for row in options for name in row)  # of a function that is gone, some are not known
-        said = [name for name in names if any(row.get(name, "null") != "null" for row in options)]
-        found.append(
-            {
-                "name": method,
-                "equation": typeset(objective),
-                "about": [prose(paragraph) for paragraph in paragraphs],
-                "settings": [
-                    (position, {name: row.get(name, "") for name in said}) for position, row in zip(own, options)
-                ],
-                "option_names": said,
-            }
-        )
-    return found
-
-
-def _objective(run: Run) -> tuple[str, list[str]]:
-    """What its method minimises, and the paragraphs that say what it is; of a function that is gone, that it is."""
-    if (lacking := run.lacks) is not None:
-        return "not known here", [lacking]
-    try:
-        minimised = equation(run.function)
-    except (TypeError, ValueError, AttributeError):  # one's own may calculate with weights, which are symbols here
-        minimised = "an objective of its own"
-    return minimised, inspect.cleandoc(run.function.__doc__ or "").split("\n\n")
-
-
 def _gallery(store: Store, dataset: Dataset, setting: Setting) -> dict[str, Any]:
     """The pictures of one setting, or the reason why there are none."""
-    gallery: dict[str, Any] = {"setting": setting, "why": "", "groups": "", "blocks": [], "trouble": ""}
+    gallery: dict[str, Any] = {"setting": setting, "view": None, "why": "", "groups": "", "blocks": [], "trouble": ""}
     shown = setting.shown()
     if shown is None:
         return gallery | {"trouble": "No run of this setting has finished, so there is nothing to picture."}
@@ -173,10 +172,9 @@ def _gallery(store: Store, dataset: Dataset, setting: Setting) -> dict[str, Any]
         shape = tuple(record.run.architecture["shape"])
         return gallery | {"trouble": f"Trained on observations of shape {shape}, which are not the data of this page."}
     try:
-        view = look_at(store, dataset, record)
+        view: View = look_at(store, dataset, record)
     except (ValueError, OSError) as error:
         return gallery | {"why": why, "trouble": f"The trained weights cannot be read: {error}"}
-    blocks: list[Block] = blocks_of(view)
     grouping = record.alignment["grouping"] if record.alignment else "own groups"
-    groups = " | ".join(" ".join(f"z{k}" for k in group) for group in view.groups)
-    return gallery | {"why": why, "groups": f"{groups} ({grouping})", "blocks": blocks}
+    groups = " | ".join(" ".join(f"z{k}" for k in group) for group in view.seen.groups)
+    return gallery | {"view": view, "why": why, "groups": f"{groups} ({grouping})", "blocks": blocks_of(view)}

@@ -13,6 +13,7 @@ from partita.recipes._equation import ADDED, keywords
 from partita.studies.run import Run
 from partita.studies.store import Store
 
+DIAGNOSIS = {"verdict", "reasons", "numbers"}
 ALIGNMENT = {"r2", "matrix", "assignment", "groups", "grouping"}
 
 
@@ -39,6 +40,12 @@ class Record:
     def alignment(self) -> Mapping[str, Any] | None:
         found = (self.scores or {}).get("alignment")
         return found if found and found.keys() >= ALIGNMENT else None
+
+    @property
+    def diagnosis(self) -> Mapping[str, Any] | None:
+        """Verdict, reasons and numbers, where groups were judged without labels."""
+        found = (self.scores or {}).get("diagnosis")
+        return found if found and found.keys() >= DIAGNOSIS else None
 
 
 @dataclass(frozen=True)

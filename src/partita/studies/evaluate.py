@@ -151,7 +151,7 @@ def _judged(
             groups, grouping = _grouped_afterwards(mean, log_variance, truth, truth_groups, scores, device)
         scores["alignment"] = _alignment(mean, truth, groups, truth_groups, grouping)
     scores["correlation"] = _correlation(mean, log_variance, groups, grouping, device)
-    if dataset.factors is None:
+    if dataset.factors is None or dataset.places is not None:  # where a pixel lies is no factor of its time course
         return scores | scored(mean, log_variance, None, metrics, groups, None)
     more = rows if len(rows) == dataset.size else some_rows(dataset.size, ROWS_ENCODED)
     everyone = Population(in_classes(dataset.factors[more]), lambda: mean if more is rows else encode(more))

@@ -18,6 +18,7 @@ from partita.training.beside import Beside, taken
 from partita.training.scale import UNSCALED, Scale
 
 ROWS_A_PASS = 4096
+CODES_AVERAGED, DIFFERENCE = 64, 1e-3  # of loadings
 NUMBERS_A_PASS = 1 << 19  # on a CPU, where images are encoded almost three times faster while they fit into its cache
 
 
@@ -127,8 +128,27 @@ class Model:
             drawn = {name: self._noise(n, columns, generator) for name, columns in self.recipe.noise.items()}
             with torch.no_grad():
                 return self.scale.back(trace.generate(self.networks, drawn)["x"].cpu().numpy())
-        prior = trace.prior_of(self.networks, self.knobs)
-        return self.decode(prior.sample(n, self.recipe.architecture.latents, np.random.default_rng(seed)), beside)
+        return self.decode(self._prior_codes(n, seed), beside)
+
+    def loadings(self, z: np.ndarray | None = None) -> np.ndarray:
+        """How each number of an observation changes with each latent, (D, K): the Jacobian of E[x|z], averaged over
+        codes `z` (n, K), or over draws from the prior. Of a linear decoder it is the same everywhere, so exact.
+
+        By central differences in float64: any decoder has them, whatever its layers.
+        """
+        exact = replace(self, dtype=torch.float64)
+        codes = (exact._prior_codes(CODES_AVERAGED, 0) if z is None else np.asarray(z)).astype(np.float64)
+        columns = []
+        for k in range(codes.shape[1]):
+            aside = np.zeros_like(codes)
+            aside[:, k] = DIFFERENCE
+            change = exact.decode(codes + aside).mean(0) - exact.decode(codes - aside).mean(0)
+            columns.append(change.ravel() / (2 * DIFFERENCE))
+        return np.stack(columns, 1)
+
+    def _prior_codes(self, n: int, seed: int) -> np.ndarray:
+        prior = self.recipe.trace.prior_of(self.networks, self.knobs)
+        return prior.sample(n, self.recipe.architecture.latents, np.random.default_rng(seed))
 
     def bound(
         self, x: np.ndarray, seed: int = 0, u: np.ndarray | None = None, beside: Beside | None = None

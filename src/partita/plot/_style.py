@@ -1,11 +1,8 @@
-"""How every picture looks, and how it travels inside a page."""
+"""How every picture looks."""
 
-import base64
 import io
 import re
 import unicodedata
-import warnings
-from dataclasses import dataclass
 from typing import Any
 
 from matplotlib import rc_context
@@ -52,7 +49,6 @@ VALUE_MAP = "cividis"
 CHANGE_MAP = "RdBu_r"
 
 DOTS_PER_INCH = 160
-PIXELS_PER_INCH = 96
 
 
 def styled(function):
@@ -60,33 +56,13 @@ def styled(function):
     return rc_context(RC)(function)
 
 
-@dataclass(frozen=True)
-class Picture:
-    """An image of a page: its bytes as a data address, what it shows in words, its natural width in pixels."""
+class Drawing(Figure):
+    """A figure that a notebook shows although pyplot knows nothing of it."""
 
-    uri: str
-    alt: str
-    width: int
-
-
-def as_svg(figure: Figure, alt: str) -> Picture:
-    """For lines and text: sharp at any size."""
-    return _picture(figure, alt, "svg", "image/svg+xml", {"Date": None, "Creator": None})
-
-
-def as_png(figure: Figure, alt: str) -> Picture:
-    """For images and clouds of points, whose number must not set the size of the page."""
-    return _picture(figure, alt, "png", "image/png", {"Software": None})
-
-
-@styled
-def _picture(figure: Figure, alt: str, form: str, mime: str, metadata: dict) -> Picture:
-    buffer = io.BytesIO()
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing from")  # a name in a script the font lacks
-        figure.savefig(buffer, format=form, dpi=DOTS_PER_INCH, metadata=metadata)
-    width = round(figure.get_size_inches()[0] * PIXELS_PER_INCH)
-    return Picture(f"data:{mime};base64,{base64.b64encode(buffer.getvalue()).decode()}", alt, width)
+    def _repr_png_(self) -> bytes:
+        buffer = io.BytesIO()
+        self.savefig(buffer, format="png")
+        return buffer.getvalue()
 
 
 def readable(value: float, digits: int = 2) -> str:
@@ -94,6 +70,11 @@ def readable(value: float, digits: int = 2) -> str:
     size = abs(value)
     text = f"{value:.2e}" if size >= 1e5 else f"{value:.{digits if size < 1000 else 1}f}"
     return text.replace("-", "−") if float(text) else text.removeprefix("-")
+
+
+def signs(words: str) -> str:
+    """A sentence with the minus of print before its numbers."""
+    return re.sub(r"(?<![\w.])-(?=\d)", "−", words)
 
 
 def plain(text: str, most: int = 28) -> str:
