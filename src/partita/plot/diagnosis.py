@@ -76,13 +76,13 @@ def diagnosis(model: Any, X: Any = None, *, time: bool = False, ax: Axes | None 
     lines = [line for reason in found.reasons for line in _bullet(reason)]
     heights = [0.35 + 0.19 * len(lines), 0.75 + 0.38 * len(rows)]
     figure = Drawing(figsize=(5.6, heights[0] + (heights[1] if rows else 0.0)))
-    above, below = figure.subfigures(2, 1, height_ratios=heights) if rows else (figure, figure)
-    said = above.add_subplot()
+    parts: Any = figure.subfigures(2, 1, height_ratios=heights) if rows else (figure,)
+    said = parts[0].add_subplot()
     said.set_axis_off()
     said.set_title(found.verdict, color=COLOURS[0] if found.verdict == HOLD else COLOURS[1], fontsize=12)
     said.text(0.0, 1.0, "\n".join(lines), va="top", fontsize=9, color=INK, transform=said.transAxes, linespacing=1.35)
     if rows:
-        _bars(below.add_subplot(), rows)
+        _bars(parts[1].add_subplot(), rows)
     return figure
 
 
