@@ -3,7 +3,7 @@
 __all__ = ["Batch", "Carry", "Dream", "Knobs", "Networks", "Trace", "Wake", "WakeWithLabels", "wake"]
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -21,13 +21,33 @@ Knobs = Mapping[str, Tensor]
 class Batch:
     """Observations x (M, ...), the data set's size N, and where there are any: labels u (M, m), and which rows show
     theirs, `labelled` (M,) of 0 and 1. Semi-supervision is this mask, never a split. `carry` is what earlier steps left
-    to measures that asked for it (`Carry`)."""
+    to measures that asked for it (`Carry`).
+
+    Encoder and decoder alone look at the rest: `covariates` (M, c), which both see; the `exposure`, counts that are
+    expected before anything is known of z, and `observed`, 0 where a value of x is missing, both like x (or broadcast
+    against it).
+    """
 
     x: Tensor
     size: int
     u: Tensor | None = None
     labelled: Tensor | None = None
     carry: Mapping[str, Tensor] = field(default_factory=dict)
+    covariates: Tensor | None = None
+    exposure: Tensor | None = None
+    observed: Tensor | None = None
+
+    def for_encoder(self, u: Tensor | None = None) -> tuple[Tensor | None, ...]:
+        """What an encoder is given after x."""
+        if self.covariates is None and self.exposure is None:
+            return () if u is None else (u,)
+        return u, self.covariates, self.exposure
+
+    @property
+    def for_decoder(self) -> tuple[Tensor | None, ...]:
+        """What a decoder is given after z."""
+        known = (self.covariates, self.exposure, self.observed)
+        return () if all(each is None for each in known) else known
 
 
 @dataclass(frozen=True)
@@ -63,7 +83,11 @@ class Trace:
     @property
     def px(self):
         """p(x|z), computed when a measure asks: not every player decodes."""
-        return self.networks["decoder"](self.z)
+        return self.decode(self.z)
+
+    def decode(self, z: Tensor):
+        """p(x|z) at other codes of the same rows."""
+        return self.networks["decoder"](z, *self.batch.for_decoder)
 
 
 @dataclass(frozen=True)
@@ -75,16 +99,16 @@ class Wake:
     def prior_of(self, networks: Networks, knobs: Knobs) -> Prior:
         return self.prior(networks, knobs) if callable(self.prior) else self.prior
 
-    def encode(self, networks: Networks, x: Tensor, u: Tensor | None = None) -> Posterior:
+    def encode(self, networks: Networks, batch: Batch) -> Posterior:
         """q(z|x); labels are not looked at."""
-        return networks["encoder"](x)
+        return networks["encoder"](batch.x, *batch.for_encoder())
 
-    def reconstruct(self, networks: Networks, x: Tensor) -> Tensor:
+    def reconstruct(self, networks: Networks, batch: Batch) -> Tensor:
         """E[x|z] at the posterior mean."""
-        return networks["decoder"](self.encode(networks, x).mean).mean
+        return networks["decoder"](self.encode(networks, batch).mean, *batch.for_decoder).mean
 
     def __call__(self, networks: Networks, batch: Batch, noise: Mapping[str, Tensor], knobs: Knobs) -> Trace:
-        q = self.encode(networks, batch.x)
+        q = self.encode(networks, batch)
         return Trace(batch, noise, knobs, networks, q, q.sample(noise["z"]), self.prior_of(networks, knobs))
 
 
@@ -102,13 +126,15 @@ class WakeWithLabels:
     labels: int
     imputed: bool = False
 
-    def encode(self, networks: Networks, x: Tensor, u: Tensor | None = None) -> Posterior:
+    def encode(self, networks: Networks, batch: Batch) -> Posterior:
         """q(z|x,u); without labels, with those that the predictor finds most likely."""
-        return networks["encoder"](x, networks["predictor"](x).median if u is None else u)
+        u = networks["predictor"](batch.x).median if batch.u is None else batch.u
+        return networks["encoder"](batch.x, *batch.for_encoder(u))
 
-    def reconstruct(self, networks: Networks, x: Tensor) -> Tensor:
+    def reconstruct(self, networks: Networks, batch: Batch) -> Tensor:
         """E[x|z] at the posterior mean, without labels."""
-        return networks["decoder"](self.encode(networks, x).mean).mean
+        q = self.encode(networks, replace(batch, u=None))
+        return networks["decoder"](q.mean, *batch.for_decoder).mean
 
     def prior_of(self, networks: Networks, knobs: Knobs) -> Prior:
         """p(z|u) at labels spread evenly over the unit cube."""
@@ -124,7 +150,7 @@ class WakeWithLabels:
             drawn["label_posterior"] = networks["predictor"](batch.x)
             shown = torch.ones_like(u) if batch.labelled is None else batch.labelled.unsqueeze(-1)
             u = shown * u + (1 - shown) * drawn["label_posterior"].sample(noise["u"])
-        q = networks["encoder"](batch.x, u)
+        q = networks["encoder"](batch.x, *batch.for_encoder(u))
         prior = ConditionalNormal(networks["prior"](u))
         return Trace(batch, noise, knobs, networks, q, q.sample(noise["z"]), prior, {**drawn, "u": u})
 
@@ -138,13 +164,13 @@ class Dream:
     its `features`, the `category` (one-hot) and the encoder's `category_logits`.
     """
 
-    def encode(self, networks: Networks, x: Tensor, u: Tensor | None = None) -> Posterior:
+    def encode(self, networks: Networks, batch: Batch) -> Posterior:
         """Q(z|x) of real observations."""
-        return networks["encoder"](networks["trunk"](x))[0]
+        return networks["encoder"](networks["trunk"](batch.x))[0]
 
-    def reconstruct(self, networks: Networks, x: Tensor) -> Tensor:
+    def reconstruct(self, networks: Networks, batch: Batch) -> Tensor:
         """What the generator makes of the codes and the category read off x, without noise."""
-        q, logits = networks["encoder"](networks["trunk"](x))
+        q, logits = networks["encoder"](networks["trunk"](batch.x))
         return networks["decoder"](torch.cat([q.mean, _largest(logits)], -1)).mean
 
     def prior_of(self, networks: Networks, knobs: Knobs) -> Prior:

@@ -42,7 +42,7 @@ def test_a_study_on_a_file_goes_on_by_any_path_and_is_measured_from_any_folder(p
 def test_units_are_said_when_data_are_loaded(partita, tmp_path):
     np.savez(tmp_path / "movie.npz", frames=np.random.default_rng(0).normal(100, 50, (30, 8, 9)).astype(np.int16))
     words = ["--data", "movie.npz", "--samples", "pixels", "--steps", "1"]
-    assert "partita: note: features of movie have standard deviations" in partita(*TRAIN, *words).stderr
+    assert "partita: note: --scale one: standard deviations from" in partita(*TRAIN, *words).stderr
     looked = partita("data", "movie.npz", "--samples", "pixels")
     assert "note: features of movie" in looked.stderr
     assert looked.returncode == 0

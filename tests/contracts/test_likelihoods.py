@@ -29,6 +29,18 @@ BY_SCIPY = {
     "negative_binomial": lambda x, o, log_dispersion: scipy.stats.nbinom.logpmf(
         x, np.exp(-log_dispersion), 1 / (1 + np.exp(o + log_dispersion))
     ),
+    "student": lambda x, o, log_scale, beyond: scipy.stats.t.logpdf(x, 1 + np.exp(beyond), o, np.exp(log_scale)),
+}
+# The distribution functions of the same, for draws.
+DISTRIBUTIONS = {
+    "bernoulli": lambda o: scipy.stats.bernoulli(1 / (1 + np.exp(-o))),
+    "gaussian": lambda o, log_variance: scipy.stats.norm(o, np.exp(0.5 * log_variance)),
+    "gaussian:features": lambda o, log_variance: scipy.stats.norm(o, np.exp(0.5 * log_variance)),
+    "poisson": lambda o: scipy.stats.poisson(np.exp(o)),
+    "negative_binomial": lambda o, log_dispersion: scipy.stats.nbinom(
+        np.exp(-log_dispersion), 1 / (1 + np.exp(o + log_dispersion))
+    ),
+    "student": lambda o, log_scale, beyond: scipy.stats.t(1 + np.exp(beyond), o, np.exp(log_scale)),
 }
 
 # Two numbers a feature: a mean and a log-variance that both depend on z.
@@ -41,6 +53,8 @@ UNEVEN = dataclasses.replace(
 )
 EVERY = {**LIKELIHOODS, "gaussian:0.25": as_likelihood("gaussian:0.25"), "uneven": UNEVEN}
 families = pytest.mark.parametrize("family", EVERY.values(), ids=list(EVERY))
+# whose features are each by itself; a class is one of several features
+SINGLE = {name: family for name, family in EVERY.items() if name != "categorical"}
 
 
 def parameters_of(family: Likelihood, shape=(1,), shift=0.3) -> dict[str, torch.Tensor]:
@@ -50,7 +64,7 @@ def parameters_of(family: Likelihood, shape=(1,), shift=0.3) -> dict[str, torch.
 
 def support(family: Likelihood) -> tuple[torch.Tensor, bool]:
     """A grid of the values it takes, and whether they are whole numbers."""
-    real = torch.linspace(-60, 60, 120001, dtype=torch.float64)
+    real = torch.linspace(-18, 18, 120001, dtype=torch.float64).sinh()  # long tails, too
     if family.suits is None:
         return real, False
     whole = COUNTS[torch.as_tensor(family.suits(COUNTS.numpy()))]
@@ -62,6 +76,8 @@ def observed(family: Likelihood, rows=60, shape=(8,)) -> np.ndarray:
     rng = np.random.default_rng(0)
     x = rng.uniform(-1, 1, (rows, 2)) @ rng.normal(size=(2, int(np.prod(shape)))) + 0.1 * rng.normal(size=(rows, 1))
     x = x.reshape(rows, *shape)
+    if family.name == "categorical":
+        return (x == x.max(1, keepdims=True)).astype(np.float32)
     if family.suits is not None:
         x = np.round(np.exp(x)) if family.suits(np.array(7.0)) else x > 0
     return x.astype(np.float32)
@@ -74,14 +90,15 @@ def at_each(family: Likelihood, values: torch.Tensor, output: torch.Tensor) -> t
     return family.at(said, parameters_of(family)).log_prob(values[:, None])
 
 
-@families
+@pytest.mark.parametrize("family", SINGLE.values(), ids=list(SINGLE))
 @pytest.mark.parametrize("output", OUTPUTS.tolist())
 def test_densities_are_densities_and_means_are_means(family, output):
     """Sums and integrals over all values; grey values between 0 and 1 count as probabilities, so that Bernoulli's
     is none on those."""
     values, whole = support(family)
     log_p = at_each(family, values, torch.tensor(output))
-    add = torch.sum if whole else lambda y: torch.trapezoid(y, values)
+    place = values.asinh()  # in equal steps
+    add = torch.sum if whole else lambda y: torch.trapezoid(y * place.cosh(), place)
     said = torch.full((1, family.outputs), 0.4, dtype=torch.float64)
     said[:, 0] = output
     mean = family.at(said, parameters_of(family)).mean
@@ -97,6 +114,56 @@ def test_log_densities_are_scipys(name):
         found = at_each(family, values, output)
         own = {key: value.item() for key, value in parameters_of(family).items()}
         np.testing.assert_allclose(found, BY_SCIPY[name](values.numpy(), output.item(), **own), rtol=1e-10, atol=1e-12)
+
+
+def test_every_likelihood_has_its_oracle():
+    assert BY_SCIPY.keys() == DISTRIBUTIONS.keys() == LIKELIHOODS.keys() - {"categorical"}
+
+
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_draws_are_scipys(name):
+    """By Kolmogorov and Smirnov; whole numbers by Pearson's chi squared, with rare ones together."""
+    family, draws = LIKELIHOODS[name], 20000
+    for output in (-1.0, 1.5):
+        said = torch.full((draws, family.outputs), output, dtype=torch.float64)
+        drawn = family.at(said, parameters_of(family)).sample(np.random.default_rng(0))[:, 0]
+        own = {key: value.item() for key, value in parameters_of(family).items()}
+        expected = DISTRIBUTIONS[name](output, **own)
+        if family.suits is None:
+            assert scipy.stats.kstest(drawn, expected.cdf).pvalue > 0.01
+            continue
+        top = int(expected.ppf(0.995)) + 1
+        shares = np.append(expected.pmf(np.arange(top)), expected.sf(top - 1))
+        counts = np.bincount(np.minimum(drawn, top).astype(int), minlength=top + 1)
+        there = shares > 0
+        assert not counts[~there].any()
+        assert scipy.stats.chisquare(counts[there], draws * shares[there]).pvalue > 0.01
+
+
+@pytest.mark.parametrize("name", ["categorical:3,4,2", "categorical"])
+def test_classes_are_those_of_multinomials(name):
+    family = as_likelihood(name)
+    sizes = [3, 4, 2] if ":" in name else [9]
+    logits = np.random.default_rng(1).normal(size=(1, 9))
+    blocks = np.split(logits[0], np.cumsum(sizes)[:-1])
+    shares = [np.exp(block) / np.exp(block).sum() for block in blocks]
+    said = torch.as_tensor(np.repeat(logits, 8000, 0))
+    px = family.at(said)
+    np.testing.assert_allclose(px.mean[0], np.concatenate(shares), rtol=1e-12)
+    drawn = px.sample(np.random.default_rng(0))
+    assert family.suits(drawn).all()
+    expected = sum(
+        scipy.stats.multinomial(1, share).logpmf(part)
+        for share, part in zip(shares, np.split(drawn, np.cumsum(sizes)[:-1], 1))
+    )
+    np.testing.assert_allclose(px.log_prob(torch.as_tensor(drawn)), expected, rtol=1e-10)
+    for share, part in zip(shares, np.split(drawn, np.cumsum(sizes)[:-1], 1)):
+        assert scipy.stats.chisquare(part.sum(0), 8000 * share).pvalue > 0.01
+
+
+def test_a_likelihood_that_cannot_be_drawn_from_says_so():
+    with pytest.raises(ValueError, match="'uneven' does not say how to draw"):
+        dataclasses.replace(UNEVEN, draw=None).at(torch.zeros(1, 2)).sample(np.random.default_rng(0))
 
 
 @families

@@ -9,6 +9,7 @@ from torch import nn
 
 from partita.networks import BODIES
 from partita.recipes import RECIPES, LatentMap, Passage, build
+from partita.trace import Batch
 from partita.training import Checkpoints, Ensemble, History, Model, fit
 from partita.training.device import unwarned
 from partita.training.latents import map_latents
@@ -121,7 +122,7 @@ def test_with_mapped_latents_it_decodes_as_before(network, method):
     for position, wanted in enumerate(maps()):
         old, new = (_modules(each, position) for each in (before, after))
         with torch.no_grad():
-            means, mapped = (before.recipe.trace.encode(each, x).mean for each in (old, new))
+            means, mapped = (before.recipe.trace.encode(each, Batch(x, len(x))).mean for each in (old, new))
             expected = (means.double() - torch.as_tensor(wanted.centre)) @ torch.as_tensor(wanted.transform)
             torch.testing.assert_close(mapped.double(), expected, rtol=1e-4, atol=1e-4)
             decoded = [each["decoder"](torch.cat([z, beside], -1)).mean for each, z in ((old, means), (new, mapped))]

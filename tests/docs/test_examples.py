@@ -1,11 +1,9 @@
-"""The pages of docs/examples: their code runs as shown, their scripts make the pictures they promise."""
+"""The scripts of docs/examples make the pictures they promise. (The code of the pages: test_pages.py.)"""
 
 import importlib.util
 import json
-import re
 import sys
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pytest
@@ -26,45 +24,6 @@ def cortex():
     specification.loader.exec_module(module)
     yield module
     del sys.modules["cortex"]
-
-
-def blocks(page: Path) -> list[str]:
-    return re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
-
-
-@needs_data
-def test_the_code_of_the_page_runs_as_shown(monkeypatch, capsys):
-    """Every block in order, in one namespace; only the number of steps is smaller."""
-    monkeypatch.setenv("PARTITA_DATA", str(DATA))
-    namespace: dict = {}
-    for block in blocks(EXAMPLES / "cortex.md"):
-        exec(block.replace("steps=1000", "steps=40"), namespace)
-    said = capsys.readouterr().out
-    assert "(463, 977) ('row', 'column')" in said
-    assert "(25, 25) (977,)" in said
-    assert "True" in said
-    assert said.count("(") >= 8  # a line a group at the end
-
-
-def test_a_residual_network_from_a_script(capsys):
-    namespace: dict = {}
-    for block in blocks(EXAMPLES / "own_network.md"):
-        exec(block.replace("steps=1000", "steps=20").replace("size=2000", "size=300"), namespace)
-    assert capsys.readouterr().out == "(300, 6) (300, 20)\n"
-
-
-def test_the_page_of_ones_own_parts_runs_as_shown(capsys, monkeypatch):
-    """As a user's module that imports nothing but partita and what is not partita."""
-    page = blocks(REPOSITORY / "docs/own_parts.md")
-    assert not re.findall(r"partita\.\w", "".join(page))
-    module = ModuleType("own_parts_page")
-    monkeypatch.setitem(sys.modules, "own_parts_page", module)
-    for block in page:
-        exec(re.sub(r"= 300\b", "= 10", block.replace("steps=1000", "steps=20")), vars(module))
-    said = capsys.readouterr().out.splitlines()
-    assert said[0] == "(500, 4) ['kl', 'loss', 'recon', 'skewness', 'step']"
-    assert said[1:3] == ["(500, 2)", "4 [True, True, True, True]"]
-    assert said[3:] == ["(500, 20)", "True", "True True", "(500, 4)"]
 
 
 def synthetic(cortex):

@@ -69,6 +69,9 @@ VALUES = {
     "validation": [(None, None), (np.float32(0.5), 0.5), ("blocks:0.5", "blocks:0.5")],
     "method": [(np.str_("pdisvae"), "pdisvae")],
     "callbacks": [((), ())],
+    "scale": [(np.str_("one"), "one")],
+    "missing": [(np.str_("ignore"), "ignore")],
+    "exposure": [(None, None)],
 }
 
 

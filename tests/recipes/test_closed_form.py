@@ -9,8 +9,10 @@ from sklearn.decomposition import PCA
 from torch import nn
 
 from partita.data import load
+from partita.estimator import Disentangler
 from partita.measures._ica import independent_coordinates, unmixing
 from partita.recipes import RECIPES, build
+from partita.structure import align, unmixed
 from partita.training import Ensemble, Model
 
 CPU = torch.device("cpu")
@@ -189,3 +191,25 @@ def test_unmixing_leaves_directions_without_variance_as_they_are():
     np.testing.assert_allclose(np.cov(((codes - centre) @ transform).T)[:4, :4], np.eye(4), atol=1e-8)
     assert (np.abs(lengths - 1) < 1e-8).sum() >= 4
     np.testing.assert_array_equal(np.abs(independent_coordinates(np.ones((9, 3)), 0)[1]), np.eye(3)[::-1])
+
+
+@pytest.mark.parametrize("groups", [(2, 2, 2), "auto", ((0, 3), (1, 4), (2, 5))])
+def test_ica_with_groups_finds_them_and_trains_nothing(groups):
+    data = load("groups", size=2000)
+    model = Disentangler("ica", latents=6, groups=groups).fit(data.x)
+    expected = ((0, 1), (2, 3), (4, 5)) if groups != ((0, 3), (1, 4), (2, 5)) else groups
+    assert model.groups_ == expected
+    assert align(model.transform(data.x), data.truth, model.groups_, data.truth_groups).r2 > 0.97
+    found = unmixed(data.x, 6, (2, 2, 2), bends=False)
+    correlation = np.corrcoef(model.transform(data.x).T, found.codes(data.x).T)[:6, 6:]
+    np.testing.assert_allclose(np.sort(np.abs(correlation), 1)[:, -1], 1.0, atol=2e-3)
+    noise = model.parameters_["decoder.log_variance"].exp()
+    np.testing.assert_allclose(noise.numpy(), found.principal.noise, rtol=1e-4)
+    assert set(model.history_) == {"step"}
+
+
+def test_ica_without_groups_is_what_it_was_and_says_what_it_is(x, capsys):
+    Disentangler("ica", latents=2, verbose=True).fit(x)
+    said = capsys.readouterr().out
+    assert "network linear: in closed form" in said
+    assert "step" not in said

@@ -190,6 +190,16 @@ def test_the_answer_comes_first(page, pairs_store):
     assert "120 rows" in page.text
 
 
+def test_the_page_says_whether_groups_can_be_trusted(page, pairs_store):
+    scored = [pairs_store.scores(run) for run in pairs_store.runs()]
+    told = [scores["diagnosis"] for scores in scored if "diagnosis" in scores]
+    assert told
+    assert "Can the groups be trusted?" in page.text
+    for found in told:
+        assert found["verdict"] in page.text
+        assert found["reasons"][0] in page.text
+
+
 def test_every_run_has_a_row(page, pairs_store):
     (details,) = [d for d in page.all("details") if d.attributes["class"] == "runs"]
     rows = details.all("tbody")[0].all("tr")

@@ -9,12 +9,15 @@ import torch
 from safetensors.torch import save_file
 from torch import nn
 
+from partita.distributions import as_likelihood
 from partita.recipes import RECIPES, build
 from partita.recipes._equation import keywords
 from partita.training import Ensemble
+from partita.training.effects import with_effects
 from partita.training.program import train_models
 from partita.training.ranks import ALONE, Ranks, joined
 from partita.training.row_parallel import RowParallel, gather
+from partita.training.scale import measure_scale
 
 CPU = torch.device("cpu")
 HOUSE = {"latents": 4, "shape": (8,), "network": "mlp", "hidden": (16,), "likelihood": "gaussian", "labels": 2}
@@ -34,9 +37,11 @@ CASES |= {
     "learned exponents": ("isa_vae", {"groups": PAIRS, "exponents": "learned"}),
     "variance a feature": ("vae", {"likelihood": "gaussian:features"}),
     "disintegration": ("vae", {"disintegration": 5.0}),
+    "covariates and gaps": ("vae", {"covariates": 3}),
+    "counts with exposures": ("vae", {"covariates": 3, "likelihood": "negative_binomial"}),
 }
 # whose steps differ in more than their gradients, which are compared for all: carries, players, labels, the optimiser
-TRAINED = ("vae", "control_vae", "factor_vae", "idvae", "pdisvae bank:16", "disintegration")
+TRAINED = ("vae", "control_vae", "factor_vae", "idvae", "pdisvae bank:16", "disintegration", "counts with exposures")
 
 
 def observations() -> np.ndarray:
@@ -52,7 +57,21 @@ def recipe(method: str, **options):
 def ensemble(recipes, seeds, ranks: Ranks = ALONE, batch_size: int = BATCH) -> Ensemble:
     x = observations()
     labels = {"u": 0.5 + 0.4 * np.tanh(x[:, :2]), "labelled": np.arange(len(x)) % 2 == 0}
-    return Ensemble(recipes, seeds, x, batch_size=batch_size, device=CPU, ranks=ranks, **labels)
+    more = {}
+    if recipes[0].architecture.covariates:
+        x, more = with_all_beside(x, as_likelihood(recipes[0].architecture.likelihood))
+    return Ensemble(recipes, seeds, x, batch_size=batch_size, device=CPU, ranks=ranks, **labels, **more)
+
+
+def with_all_beside(x: np.ndarray, family) -> tuple[np.ndarray, dict]:
+    """Covariates with effects of their own, gaps, and for counts exposures."""
+    rng = np.random.default_rng(1)
+    beside = {"covariates": rng.normal(size=(60, 3)), "observed": rng.random(x.shape) < 0.8}
+    if family.counts:
+        x, beside["exposure"] = np.round(np.exp(x)), rng.uniform(0.5, 2, 60)
+    scale = measure_scale("standard", family, x.astype(np.float64), beside.get("exposure"))
+    scale = with_effects(scale, x.astype(np.float64), beside["covariates"], beside.get("exposure"))
+    return x, {"scale": scale, "beside": beside}
 
 
 def gradients(runs: Ensemble, ranks: Ranks) -> dict[str, torch.Tensor]:

@@ -40,7 +40,7 @@ def data(
         print(json.dumps(rows, indent=1))
         return
     for row in rows:
-        print(f"{row['name']:<12} {row['summary']}\n{'':<12} {_amount(row['bytes'])} in memory; {row['state']}")
+        print(f"{row['name']:<12} {row['summary']}\n{'':<12} {amount(row['bytes'])} in memory; {row['state']}")
     print("\nfiles and folders, by their path:")
     for each in FORMATS.values():
         print(f"{' '.join(each.card.files) or 'a folder':<13} {each.card.name}: {each.card.becomes}")
@@ -54,7 +54,7 @@ def _row(name: str) -> dict:
     return {key: card[key] for key in ("name", "summary", "size", "shape", "bytes", "options", "state")}
 
 
-def _amount(count: int) -> str:
+def amount(count: int) -> str:
     size, unit = (count / 1e9, "GB") if count >= 1e9 else (count / 1e6, "MB")
     return f"{size:.1f} {unit}"
 
@@ -119,7 +119,7 @@ def _lines(card: dict) -> list[str]:
     facts["options"] = ", ".join(card["options"])
     shape = " x ".join(str(extent) for extent in card["shape"])
     lines = [f"{card['name']}: {card['summary']}"]
-    lines.append(f"  size      {card['size']:,} rows of {shape}, {_amount(card['bytes'])} in memory")
+    lines.append(f"  size      {card['size']:,} rows of {shape}, {amount(card['bytes'])} in memory")
     lines += [f"  {key:<9} {value}" for key, value in facts.items() if value]
     for file in card["files"]:
         place = file["path"] or "; ".join(["not here", *file["urls"], *([file["hash"]] if file["hash"] else [])])

@@ -5,12 +5,14 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
+from partita import __version__
 from partita.cli.data import data
 from partita.cli.demo import demo
+from partita.cli.doctor import doctor
 from partita.cli.evaluate import evaluate
 from partita.cli.methods import methods
 from partita.cli.metrics import metrics
@@ -20,8 +22,6 @@ from partita.cli.values import complain
 from partita.cli.verify import verify
 
 app = typer.Typer(
-    help="Learn, measure and look at latent spaces that fall into independent parts.",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -34,6 +34,25 @@ app.command(cls=WithNames, context_settings={"allow_extra_args": True, "ignore_u
 app.command()(evaluate)
 app.command()(report)
 app.command()(verify)
+app.command()(doctor)
+
+
+def _say_version(asked: bool) -> None:
+    if asked:
+        print(f"partita {__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def about(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_say_version, is_eager=True, help="print the version")
+    ] = False,
+) -> None:
+    """Learn, measure and look at latent spaces that fall into independent parts."""
+    if context.invoked_subcommand is None:
+        print(context.get_help())
 
 
 def main() -> None:

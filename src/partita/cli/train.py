@@ -36,6 +36,15 @@ def train(
         str, typer.Option(help="auto, linear, mlp, conv, burgess, idvae, infogan, or module:function")
     ] = "auto",
     likelihood: Annotated[str, typer.Option(help="auto, a name, or module:object")] = "auto",
+    scale: Annotated[
+        str, typer.Option(help="units that models see data in: auto, none, standard (each feature), one (all alike)")
+    ] = "auto",
+    covariates: Annotated[
+        str | None, typer.Option(help="columns that encoder and decoder see, such as donor,total, and latents need not")
+    ] = None,
+    exposure: Annotated[
+        str | None, typer.Option(help="of counts, what rates are proportional to: total (of each row), or a column")
+    ] = None,
     precision: Annotated[
         str, typer.Option(help="of the networks' layers: float32, or bf16 (quick on GPUs)")
     ] = "float32",
@@ -63,7 +72,7 @@ def train(
     """
     from partita.cli.own_parts import part_named
     from partita.cli.progress import progress
-    from partita.cli.values import parse_data, parse_groups, parse_options, parse_seeds, say_units, with_labels
+    from partita.cli.values import parse_data, parse_groups, parse_options, parse_seeds, say_scale, with_labels
     from partita.data import load
     from partita.recipes._own_methods import has_no_groups
     from partita.studies import Store, plan
@@ -77,7 +86,6 @@ def train(
     if samples is not None:
         options["samples"] = samples
     dataset = with_labels(load(where, **options), labels, labelled)
-    say_units(dataset)
     methods = [part_named(name) for name in method.split(",")]
     if groups not in (None, "auto") and not any(map(takes_groups, methods)):
         raise has_no_groups(method)
@@ -96,7 +104,11 @@ def train(
             steps=steps,
             batch_size=batch_size,
             learning_rate=learning_rate,
+            scale=scale,
+            exposure=exposure,
+            covariates=covariates.split(",") if covariates else (),
         )
+    say_scale(runs, dataset)
     store = Store(out)
     with joined(choose_device(device)) as (ranks, own), progress(len(runs), shown=ranks.first) as watch:
         diverged = train_runs(
@@ -115,6 +127,7 @@ def train(
         return
     print(f"{len(runs) - len(diverged)} of {len(runs)} runs are in {out}; next: partita evaluate {out}")
     if diverged:
-        why = why_diverged(dataset.x, dataset.x_scale)
+        first = diverged[0]
+        why = why_diverged(dataset.x, dataset.x_scale, first.recipe.architecture.likelihood, first.scale)
         complain(f"{len(diverged)} runs diverged: {', '.join(run.id for run in diverged)}; {why}")
         raise typer.Exit(1)

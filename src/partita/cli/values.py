@@ -137,6 +137,18 @@ def say_units(dataset) -> None:
         print(f"partita: note: {note}", file=sys.stderr)
 
 
+def say_scale(runs, dataset) -> None:
+    """A note on stderr where models see the data in other units than they have."""
+    from partita.distributions import as_likelihood
+    from partita.training.scale import rows_to_measure, scale_in_words
+
+    scaled = {run.scale: run for run in runs if run.scale != "none"}
+    for name, run in scaled.items():
+        family = as_likelihood(run.recipe.architecture.likelihood)
+        words = scale_in_words(name, family, rows_to_measure(dataset.x, dataset.x_scale))
+        print(f"partita: note: --scale {name}: {words}; scores are in the units of the data", file=sys.stderr)
+
+
 def _typed(text: str, parameter: Parameter, name: str) -> Any:
     default = parameter.default
     if parameter.annotation == float | str | None:

@@ -46,5 +46,5 @@ def units_note(dataset: Dataset) -> str | None:
     cure = "standardise each of them" if units.uneven else f"standardise them, or divide all by {units.size:.2g}"
     return (
         f"features of {dataset.name} have standard deviations from {units.low:.3g} to {units.high:.3g} and sizes up to "
-        f"{units.size:.3g}, and are used as they are; about 1 is expected. If training fails, {cure}"
+        f"{units.size:.3g}, where about 1 is expected: training scales them (--scale auto); elsewhere, {cure}"
     )

@@ -30,9 +30,10 @@ from typing import Any
 
 from partita.distributions.blocks import Groups, as_groups, is_refinement
 from partita.distributions.conditional import ConditionalNormal, LogitNormal
+from partita.distributions.decoded import Decoded
 from partita.distributions.equicorrelated import EquicorrelatedNormal
 from partita.distributions.full import FullNormal
-from partita.distributions.likelihoods import LIKELIHOODS, Decoded, Likelihood, as_likelihood, listed_likelihoods
+from partita.distributions.likelihoods import LIKELIHOODS, Likelihood, as_likelihood, listed_likelihoods
 from partita.distributions.nested import LpNested
 from partita.distributions.normal import DiagonalNormal, standard_normal_log_prob_each
 from partita.distributions.posterior import Posterior

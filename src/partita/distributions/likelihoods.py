@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import softplus
 
-from partita.distributions.normal import LOG_2PI
+from partita.distributions import _densities as of
+from partita.distributions import _kinds as kinds
+from partita.distributions.decoded import Decoded
 
-ROUNDING = 1e-6  # of numbers that were scaled to [0, 1]
+# A field that came later: where it is not said, it is no part of what a run knows of somebody's own likelihood.
+SINCE_0_2: dict[str, Any] = {"metadata": {"later": True}}
 
 
 def _none(shape: tuple[int, ...]) -> dict[str, Tensor]:
@@ -25,6 +27,10 @@ def _none(shape: tuple[int, ...]) -> dict[str, Tensor]:
 
 def _itself(x: Tensor) -> Tensor:
     return x
+
+
+def _nothing(values: np.ndarray) -> str:
+    return ""
 
 
 @dataclass(frozen=True)
@@ -43,6 +49,8 @@ class Likelihood:
         Values, an array -> whether it is a density of each; None: of any number.
     takes : str
         Which values those are, in words: "whole counts of 0 or more".
+    unsuited : function
+        Values among which there are others -> what they may be and what to do, or "".
     outputs : int
         Numbers that a decoder gives for each feature; each comes as a tensor shaped like x.
     parameters : function
@@ -50,6 +58,12 @@ class Likelihood:
         is learned, another tensor stays as it is. They belong to the decoder: "decoder.log_variance".
     shown : function
         Observations -> what networks that read them are shown: counts, whose sizes span decades, as log(1 + x).
+    draw : function or None
+        `(rng, *outputs, **parameters)`, NumPy's generator and arrays -> a draw of x.
+    counts : bool
+        Whether the first output is the logarithm of a rate: it may then be told how many counts are expected.
+    unitless : bool
+        Whether its width is learned from the start, so that data may be given to it in any unit (`training.scale`).
     summary : str
         A few words for lists of likelihoods.
     unasked : function
@@ -86,36 +100,32 @@ class Likelihood:
     unasked: Callable[[np.ndarray], str] = lambda values: ""
     variant: "Callable[[str], Likelihood | None] | None" = None
     of_noise: Callable[[float], str] | None = None
+    draw: Callable[..., np.ndarray] | None = field(default=None, **SINCE_0_2)
+    counts: bool = field(default=False, **SINCE_0_2)
+    unitless: bool = field(default=False, **SINCE_0_2)
+    unsuited: Callable[[np.ndarray], str] = field(default=_nothing, **SINCE_0_2)
 
-    def at(self, decoded: Tensor, parameters: Mapping[str, Tensor] | None = None) -> "Decoded":
-        """p(x|z) where a decoder says `decoded`, (B, outputs * channels, ...)."""
-        return Decoded(self, decoded.chunk(self.outputs, 1) if self.outputs > 1 else (decoded,), parameters or {})
+    def at(
+        self,
+        decoded: Tensor,
+        parameters: Mapping[str, Tensor] | None = None,
+        exposure: Tensor | None = None,
+        observed: Tensor | None = None,
+    ) -> Decoded:
+        """p(x|z) where a decoder says `decoded`, (B, outputs * channels, ...). Rates are multiplied by the `exposure`;
+        where `observed` is 0, a value is missing and has no density. Both broadcast against x."""
+        outputs = decoded.chunk(self.outputs, 1) if self.outputs > 1 else (decoded,)
+        if exposure is not None and self.counts:
+            outputs = (outputs[0] + exposure.log(), *outputs[1:])
+        return Decoded(self, outputs, parameters or {}, observed)
 
     def check(self, values: np.ndarray) -> None:
         """ValueError where this is no density of such values."""
-        if self.suits is not None and not (suited := self.suits(values)).all():
+        if self.suits is not None and not (suited := self.suits(values) | np.isnan(values)).all():
             raise ValueError(
                 f"likelihood {self.name!r} takes {self.takes}, and the data, as the model sees them, hold "
-                f"{values[~suited][0]:g}"
+                f"{values[~suited][0]:g}{self.unsuited(values)}"
             )
-
-
-@dataclass(frozen=True, eq=False)
-class Decoded:
-    """p(x|z) at what a decoder made of z."""
-
-    family: Likelihood
-    outputs: tuple[Tensor, ...]
-    parameters: Mapping[str, Tensor] = field(default_factory=dict)
-
-    @property
-    def mean(self) -> Tensor:
-        """E[x|z]."""
-        return self.family.mean(*self.outputs, **self.parameters)
-
-    def log_prob(self, x: Tensor) -> Tensor:
-        """log p(x|z), summed over all axes but the first."""
-        return self.family.log_density(x, *self.outputs, **self.parameters).flatten(1).sum(1)
 
 
 def as_likelihood(likelihood: str | Likelihood) -> Likelihood:
@@ -142,34 +152,12 @@ def listed_likelihoods() -> str:
     return ", ".join(f"{name} ({family.summary})" for name, family in LIKELIHOODS.items())
 
 
-# Bernoulli: log p = x log s + (1 - x) log(1 - s) with s = sigmoid(logits).
-
-
-def _bernoulli(x: Tensor, logits: Tensor) -> Tensor:
-    return x * logits - softplus(logits)
-
-
-def _between_0_and_1(values: np.ndarray) -> np.ndarray:
-    return (values >= -ROUNDING) & (values <= 1 + ROUNDING)
-
-
-def _pixels(values: np.ndarray) -> str:
-    if values.ndim == 4 and values.min() >= 0 and values.max() <= 1:
-        return "images with values between 0 and 1 count as pixel probabilities"
-    return ""
-
-
-# Gaussian: the variance is one learned number, one a feature, or fixed.
-
-
-def _gaussian(x: Tensor, mean: Tensor, log_variance: Tensor) -> Tensor:
-    squared = (x - mean).square() * torch.exp(-log_variance)
-    return -0.5 * (squared + log_variance + LOG_2PI)
+COUNTS = "whole counts of 0 or more (bytes, which are scaled to [0, 1], as numbers of another type)"
 
 
 def _gaussian_family(name: str, summary: str, log_variance: Callable[[tuple[int, ...]], Tensor], **more) -> Likelihood:
     return Likelihood(
-        name, _gaussian, lambda mean, log_variance: mean, summary=summary,
+        name, of.gaussian, lambda mean, log_variance: mean, summary=summary, draw=of.draw_gaussian,
         parameters=lambda shape: {"log_variance": log_variance(shape)}, **more,
     )  # fmt: skip
 
@@ -177,72 +165,112 @@ def _gaussian_family(name: str, summary: str, log_variance: Callable[[tuple[int,
 def _gaussian_of(detail: str) -> Likelihood | None:
     if detail == "learned":
         return LIKELIHOODS["gaussian"]
-    try:
-        variance = float(detail)
-    except ValueError:
-        return None
-    if not (variance > 0 and math.isfinite(variance)):
+    variance = _positive(detail)
+    if variance is None:
         return None
     return _gaussian_family(f"gaussian:{detail}", "fixed variance", lambda shape: torch.tensor(math.log(variance)))
 
 
-# Counts: the decoder says log E[x|z]. With this, the canonical link, no logarithm of a rate is ever taken, so rates
-# near 0 keep exact densities and slopes, and latents act on counts as factors, like exposure or gain.
+def _student_family(name: str, summary: str, freedom: float | None = None, **more) -> Likelihood:
+    """Degrees of freedom are learned unless given, above 1 in either case: then there is a mean."""
+
+    def parameters(shape: tuple[int, ...]) -> dict[str, Tensor]:
+        beyond = torch.tensor(math.log((freedom or of.FIRST_FREEDOM) - 1))
+        return {
+            "log_scale": nn.Parameter(torch.zeros(())),
+            "beyond": nn.Parameter(beyond) if freedom is None else beyond,
+        }
+
+    return Likelihood(
+        name, of.student, lambda location, log_scale, beyond: location, parameters=parameters, summary=summary,
+        draw=of.draw_student, unitless=True, **more,
+    )  # fmt: skip
 
 
-def _poisson(x: Tensor, log_rate: Tensor) -> Tensor:
-    return x * log_rate - log_rate.exp() - torch.lgamma(x + 1)
+def _student_of(detail: str) -> Likelihood | None:
+    freedom = _positive(detail)
+    if freedom is None or freedom <= 1:
+        return None
+    return _student_family(f"student:{detail}", "fixed degrees of freedom", freedom)
 
 
-def _negative_binomial(x: Tensor, log_mean: Tensor, log_dispersion: Tensor) -> Tensor:
-    """Of mean m and variance m + a m^2, a the dispersion: Gamma(x + r) / (Gamma(r) x!) (r/(r+m))^r (m/(r+m))^x with
-    r = 1/a, by the logarithms of m and r alone."""
-    odds = log_mean + log_dispersion
-    r = torch.exp(-log_dispersion).expand_as(x)
-    return _log_rising(x, r) - torch.lgamma(x + 1) - r * softplus(odds) - x * softplus(-odds)
+def _negative_binomial(name: str, summary: str, start: float = 1.0, **more) -> Likelihood:
+    """One dispersion a feature is learned, from this one on: as a variance of logarithms, what latents leave."""
+    return Likelihood(
+        name, of.negative_binomial, lambda log_mean, log_dispersion: log_mean.exp(), kinds.whole_counts, COUNTS,
+        parameters=lambda shape: {"log_dispersion": nn.Parameter(torch.full((1, *shape), math.log(start)))},
+        shown=torch.log1p, summary=summary, draw=of.draw_negative_binomial, counts=True, unsuited=kinds.no_counts,
+        **more,
+    )  # fmt: skip
 
 
-def _log_rising(x: Tensor, r: Tensor) -> Tensor:
-    """log Gamma(x + r) - log Gamma(r), from r = 100 on by Stirling's series, lest float32 subtract large numbers."""
-    large, small = r.clamp(min=100.0), r.clamp(max=100.0)
-    rest = [1 / (12 * n) - 1 / (360 * n**3) + 1 / (1260 * n**5) for n in (x + large, large)]
-    by_series = (large - 0.5) * torch.log1p(x / large) + x * torch.log(x + large) - x + rest[0] - rest[1]
-    return torch.where(r > 100.0, by_series, torch.lgamma(x + small) - torch.lgamma(small))
+def _negative_binomial_of(detail: str) -> Likelihood | None:
+    start = _positive(detail)
+    return (
+        None if start is None else _negative_binomial(f"negative_binomial:{detail}", "dispersions from this on", start)
+    )
 
 
-def _whole_counts(values: np.ndarray) -> np.ndarray:
-    return (values >= 0) & (values == np.round(values))
+def _positive(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if value > 0 and math.isfinite(value) else None
 
 
-COUNTS = "whole counts of 0 or more (bytes, which are scaled to [0, 1], as numbers of another type)"
+def _categorical_family(name: str, summary: str, sizes: tuple[int, ...] | None = None, **more) -> Likelihood:
+    blocks = of.Blocks(sizes)
+    return Likelihood(
+        name, blocks.log_density, blocks.mean, blocks.suits, "one-hot blocks: one 1 and else 0 in each",
+        summary=summary, draw=blocks.draw, **more,
+    )  # fmt: skip
+
+
+def _categorical_of(detail: str) -> Likelihood | None:
+    try:
+        sizes = tuple(int(size) for size in detail.split(","))
+    except ValueError:
+        return None
+    if min(sizes) < 2:
+        return None
+    return _categorical_family(f"categorical:{detail}", f"one-hot blocks of {detail}", sizes)
+
 
 # In the order in which they are asked whether data that nobody spoke of are theirs.
 LIKELIHOODS: dict[str, Likelihood] = {
     family.name: family
     for family in (
         Likelihood(
-            "bernoulli", _bernoulli, torch.sigmoid, _between_0_and_1, "numbers between 0 and 1",
-            summary="numbers between 0 and 1, grey ones as probabilities", unasked=_pixels,
+            "bernoulli", of.bernoulli, torch.sigmoid, kinds.between_0_and_1, "numbers between 0 and 1",
+            summary="numbers between 0 and 1, grey ones as probabilities", unasked=kinds.probabilities,
+            draw=of.draw_bernoulli,
+        ),
+        _negative_binomial(
+            "negative_binomial",
+            "counts that vary more than that, by one learned dispersion a feature; negative_binomial:0.1 starts there",
+            unasked=kinds.counts, variant=_negative_binomial_of,
+            of_noise=lambda noise: f"negative_binomial:{min(max(noise, 1e-4), 1.0):.2g}",
         ),
         _gaussian_family(
             "gaussian", "one learned variance, or gaussian:0.25 for a fixed one",
-            lambda shape: nn.Parameter(torch.zeros(())), variant=_gaussian_of,
-            unasked=lambda values: "real numbers get a Gaussian with one learned variance",
-            of_noise=lambda noise: f"gaussian:{noise:.3g}",
+            lambda shape: nn.Parameter(torch.zeros(())), variant=_gaussian_of, unasked=kinds.real_numbers,
+            of_noise=lambda noise: f"gaussian:{noise:.3g}", unitless=True,
         ),
         _gaussian_family(
             "gaussian:features", "one learned variance a feature",
-            lambda shape: nn.Parameter(torch.zeros(1, *shape)),
+            lambda shape: nn.Parameter(torch.zeros(1, *shape)), unitless=True,
+        ),
+        _student_family(
+            "student", "robust: long tails, by learned degrees of freedom, or student:4", variant=_student_of
         ),
         Likelihood(
-            "poisson", _poisson, torch.exp, _whole_counts, COUNTS, shown=torch.log1p,
-            summary="counts whose variance is their mean",
+            "poisson", of.poisson, torch.exp, kinds.whole_counts, COUNTS, shown=torch.log1p,
+            summary="counts whose variance is their mean", draw=of.draw_poisson, counts=True, unsuited=kinds.no_counts,
         ),
-        Likelihood(
-            "negative_binomial", _negative_binomial, lambda log_mean, log_dispersion: log_mean.exp(), _whole_counts,
-            COUNTS, shown=torch.log1p,
-            parameters=lambda shape: {"log_dispersion": nn.Parameter(torch.zeros(1, *shape))},
-            summary="counts that vary more than that, by one learned dispersion a feature",
+        _categorical_family(
+            "categorical", "one class of several, one-hot; categorical:3,4,2 for blocks of these sizes",
+            variant=_categorical_of,
         ),
     )
 }  # fmt: skip

@@ -1,6 +1,7 @@
 """From an estimator's parameters and its data to the program it is trained by."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,10 @@ from partita.recipes import RECIPES, Program, Recipe, build
 from partita.recipes._equation import HANDED_ON, keywords, usual_latents
 from partita.recipes._own_methods import as_function, has_no_groups, method_name
 from partita.recipes.unmixed import NETWORKS
-from partita.training.defaults import choose_likelihood, choose_network
-from partita.training.observations import units_in_words
+from partita.training.defaults import LINEAR_GAUSSIAN, Chosen, choose_network, choose_units, with_noise
 from partita.training.own_parts import name_of
 from partita.training.plain import plain
+from partita.training.scale import Scale
 
 RESTARTS, LEARNING_RATE = 8, 1e-3
 # Parameters that may be a function or an object of one's own.
@@ -33,24 +34,45 @@ def _own(name: str, value: Any) -> bool:
     return name in PARTS and (callable(value) or hasattr(value, "__dataclass_fields__"))
 
 
-def chosen_architecture(settings: Mapping[str, Any], x: np.ndarray, x_scale: float) -> tuple[Any, Any]:
-    """Network and likelihood, as asked for or as the data suggest; said in words where the estimator is verbose."""
-    network, why_network = settings["network"], "as asked"
-    likelihood, why = settings["likelihood"], "as asked"
-    brought = known_recipe(settings["method"]) if not isinstance(settings["method"], str) else None
+def chosen_units(settings: Mapping[str, Any], x: np.ndarray, x_scale: float, exposures: np.ndarray | None) -> Chosen:
+    """Likelihood and scale, as asked for or as the data suggest."""
+    likelihood, brought = settings["likelihood"], _brought(settings)
     if likelihood == "auto" and brought is not None:
-        likelihood, why = brought.architecture.likelihood, "the recipe's own"
-    elif likelihood == "auto":
-        likelihood, why = choose_likelihood(x, x_scale, _latents(settings))
+        chosen = choose_units(x, x_scale, brought.architecture.likelihood, settings["scale"], exposures)
+        return replace(chosen, why="the recipe's own")
+    if likelihood == "auto" and isinstance(settings["method"], str) and settings["method"] in LINEAR_GAUSSIAN:
+        chosen = choose_units(x, x_scale, "gaussian", settings["scale"], exposures)
+        return replace(chosen, why=f"{settings['method']} is linear and Gaussian")
+    return choose_units(x, x_scale, likelihood, settings["scale"], exposures)
+
+
+def chosen_architecture(
+    settings: Mapping[str, Any], x: np.ndarray, x_scale: float, chosen: Chosen, covariates: int
+) -> tuple[Any, Any]:
+    """Network and likelihood, as asked for or as the data suggest; said in words where the estimator is verbose."""
+    network, why_network, brought = settings["network"], "as asked", _brought(settings)
+    linear = isinstance(settings["method"], str) and settings["method"] in LINEAR_GAUSSIAN
+    if linear:
+        network, why_network = "linear", "in closed form"
+    if settings["likelihood"] == "auto" and brought is None and not linear:
+        # what covariates explain is off these rows already
+        seen = chosen if not covariates else replace(chosen, scale=Scale(counts=chosen.scale.counts))
+        found = with_noise(seen, x, x_scale, latents_of(settings))
+        chosen = replace(chosen, likelihood=found.likelihood, why=found.why)
+    likelihood = chosen.likelihood
     if network == "auto" and starts_unmixed(settings, likelihood, x.shape[1:]):
         why_network = "linear, or nearly so where the rows are bent"
     elif network == "auto":
-        found = choose_network(x.shape[1:])
+        found = choose_network(x.shape[1:], likelihood)
         network, why_network = found if brought is None else (brought.architecture.network, "the recipe's own")
     if settings["verbose"]:
-        print(f"network {_in_words(network)}: {why_network}\nlikelihood {_in_words(likelihood)}: {why}")
-        print(units_in_words(x, x_scale))
+        print(f"network {_in_words(network)}: {why_network}\nlikelihood {_in_words(likelihood)}: {chosen.why}")
+        print(f"scale {chosen.scale.name}: {chosen.why_scale}" + ("; bytes are divided by 255" if x_scale != 1 else ""))
     return network, likelihood
+
+
+def _brought(settings: Mapping[str, Any]) -> Recipe | None:
+    return known_recipe(settings["method"]) if not isinstance(settings["method"], str) else None
 
 
 def known_recipe(method: Any) -> Recipe | None:
@@ -61,9 +83,9 @@ def known_recipe(method: Any) -> Recipe | None:
 
 
 def built_program(
-    settings: Mapping[str, Any], network: Any, likelihood: Any, shape: tuple[int, ...], labels: int
+    settings: Mapping[str, Any], network: Any, likelihood: Any, shape: tuple[int, ...], labels: int, covariates: int = 0
 ) -> Program:
-    """How these settings are trained on observations of this shape, with so many labels."""
+    """How these settings are trained on observations of this shape, with so many labels and columns of covariates."""
     method, options = settings["method"], dict(settings["options"] or {})
     known = keywords(as_function(method, RECIPES))
     brings_its_own = isinstance(method, Recipe | Program)
@@ -81,9 +103,11 @@ def built_program(
     elif method == "pdisvae":
         alone = isinstance(settings["groups"], str) or options.get("posterior") == "full"
         options.setdefault("restarts", 1 if alone else RESTARTS)
-    rest = {"latents": _latents(settings), "labels": labels, "learning_rate": settings["learning_rate"]}
+    rest = {"latents": latents_of(settings), "labels": labels, "learning_rate": settings["learning_rate"]}
+    if covariates:
+        rest["covariates"] = covariates
     if brings_its_own:  # what was not asked for is the recipe's own
-        unasked = {"latents": settings["latents"] is None, "labels": not labels}
+        unasked = {"latents": settings["latents"] is None, "labels": not labels, "covariates": False}
         unasked["learning_rate"] = settings["learning_rate"] == LEARNING_RATE
         rest = {name: value for name, value in rest.items() if not unasked[name]}
     return build(method, **options, **rest, network=network, likelihood=likelihood, shape=shape)
@@ -91,8 +115,8 @@ def built_program(
 
 def starts_unmixed(settings: Mapping[str, Any], likelihood: Any, shape: tuple[int, ...]) -> bool:
     """Whether a model starts where the rows are unmixed: where that is asked for; and PDisVAE of rows of numbers
-    without labels, at least as many numbers as latents, in a network that is linear or nearly so, unless restarts are
-    asked for."""
+    without labels, at least as many numbers as latents, in a network that is linear or nearly so, unless
+    restarts are asked for."""
     options = settings["options"] or {}
     if "start" in options:
         return options["start"] == "unmixed"
@@ -105,11 +129,11 @@ def starts_unmixed(settings: Mapping[str, Any], likelihood: Any, shape: tuple[in
         and isinstance(likelihood, str)
         and likelihood.startswith("gaussian")
         and len(shape) == 1
-        and _latents(settings) <= shape[0]
+        and latents_of(settings) <= shape[0]
     )
 
 
-def _latents(settings: Mapping[str, Any]) -> int:
+def latents_of(settings: Mapping[str, Any]) -> int:
     """As many as said, else as the groups have, else as the method has where nothing is said."""
     latents, groups = settings["latents"], settings["groups"]
     if latents is not None:

@@ -18,18 +18,20 @@ log = logging.getLogger("partita")
 ROWS_AFTER_FIT = 1000
 
 
-def diagnosed(model: Any, X: np.ndarray, refit: bool, time: bool) -> Diagnosis:
+def diagnosed(model: Any, X: Any, covariates: Any, refit: bool, time: bool) -> Diagnosis:
     """All checks; with `refit` also whether a model of another seed finds the same groups."""
-    mean, log_variance = model.posterior(X)
-    bound, error = _bound_and_error(model, X, mean)
+    rows, beside = model._seen(X, covariates)
+    mean, log_variance = model._fitted().posterior(rows, beside=beside)
     again = None
     if refit:
-        other = clone(model).set_params(seed=int(model.seed) + 1, verbose=False, callbacks=()).fit(X)
-        again = other.transform(X), other.groups_
+        copied: Any = clone(model)
+        copied.set_params(seed=int(model.seed) + 1, verbose=False, callbacks=()).fit(X, covariates=covariates)
+        again = copied.transform(X, covariates), copied.groups_
+    x, bound, error = _as_seen(model, rows, mean)
     return diagnose_groups(
         mean,
         model.groups_,
-        _flat(X, model),
+        x,
         kl=kl_of_latents(mean, log_variance),
         bound=bound,
         error=error,
@@ -40,17 +42,19 @@ def diagnosed(model: Any, X: np.ndarray, refit: bool, time: bool) -> Diagnosis:
     )
 
 
-def say_what_is_wrong(model: Any, X: np.ndarray) -> None:
+def say_what_is_wrong(model: Any, X: np.ndarray, covariates: Any) -> None:
     """After training, on a few rows and without more of it: nothing, where nothing is wrong."""
-    rows = np.random.default_rng(0).permutation(len(X))[:ROWS_AFTER_FIT]
-    some = X[np.sort(rows)]
-    mean, log_variance = model.posterior(some)
-    wrong, _ = beside_pca(_flat(some, model), mean.shape[1], *_bound_and_error(model, some, mean))
+    if covariates is None:  # whose rows nobody knows how to take
+        X = X[np.sort(np.random.default_rng(0).permutation(len(X))[:ROWS_AFTER_FIT])]
+    X, beside = model.seen_.rows(X, covariates)
+    mean, log_variance = model._fitted().posterior(X, beside=beside)
+    x, bound, error = _as_seen(model, X, mean)
+    wrong = [] if x is None else beside_pca(x, mean.shape[1], bound, error)[0]
     dead = np.flatnonzero(kl_of_latents(mean, log_variance) < NOTHING)
     if len(dead):
         wrong.append(f"latents that carry nothing: {', '.join(map(str, dead))}")
-    if len(some) < max(FEWEST_ROWS, 6 * mean.shape[1]):
-        wrong.append(f"{len(some)} rows are few for {mean.shape[1]} latents")
+    if len(X) < max(FEWEST_ROWS, 6 * mean.shape[1]):
+        wrong.append(f"{len(X)} rows are few for {mean.shape[1]} latents")
     elif len(model.groups_) > 1 and any(len(group) > 1 for group in model.groups_):
         wrong += _between(mean.astype(np.float64), model.groups_)
     for sentence in wrong:
@@ -74,15 +78,21 @@ def _between(mean: np.ndarray, groups: Groups) -> list[str]:
     return wrong
 
 
-def _bound_and_error(model: Any, X: np.ndarray, mean: np.ndarray) -> tuple[float | None, float | None]:
-    """The bound of a Gaussian likelihood, and the squared error of decoded means; neither of a game."""
-    fitted = model._fitted()
+def _as_seen(model: Any, X: np.ndarray, mean: np.ndarray) -> tuple[np.ndarray | None, float | None, float | None]:
+    """Rows (n, D) in the units that the model sees them in, and there the bound of a Gaussian likelihood and the
+    squared error of decoded means. Nothing of counts, nor where covariates or gaps are seen too: principal components
+    of those rows are no match. No bound and no error of a game."""
+    fitted, seen = model._fitted(), model.seen_
+    if seen.scale.counts or seen.covariates is not None or seen.filling is not None:
+        return None, None, None
+    scale = seen.scale
+    x = np.asarray(scale.of(X.astype(np.float64) * model.x_scale_)).reshape(len(X), -1)
     if isinstance(fitted.recipe.trace, Dream):
-        return None, None
+        return x, None, None
+    decoded = np.asarray(scale.of(fitted.decode(mean.astype(np.float64)))).reshape(len(X), -1)
     gaussian = isinstance(model.likelihood_, str) and model.likelihood_.startswith("gaussian")
-    decoded = fitted.decode(mean.astype(np.float64)).reshape(len(X), -1)
-    return model.score(X) if gaussian else None, float(((decoded - _flat(X, model)) ** 2).mean())
-
-
-def _flat(X: np.ndarray, model: Any) -> np.ndarray:
-    return X.reshape(len(X), -1).astype(np.float64) * model.x_scale_
+    bound = None
+    if gaussian:
+        recon, kl = fitted.bound(X)
+        bound = -float((recon + kl).mean()) - float(scale.log_jacobian(X.shape[1:]))
+    return x, bound, float(((decoded - x) ** 2).mean())

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from partita.estimator._building import PARTS, known_recipe
+from partita.estimator._seen import Seen
 from partita.training.labels import LabelScale
 from partita.training.own_parts import named, refound
 from partita.training.plain import as_json, from_json
@@ -17,7 +18,7 @@ from partita.training.tensors import read_tensors, write_tensors
 
 def write_fitted(path: Path, settings: Mapping[str, Any], fitted: Mapping[str, Any]) -> None:
     """`settings` are the estimator's parameters in Python's own types, `fitted` its attributes that end in _."""
-    scale = fitted["label_scale_"]
+    scale, (seen, arrays) = fitted["label_scale_"], fitted["seen_"].as_file()
     about = {
         "parameters": as_json({name: named(value) if name in PARTS else value for name, value in settings.items()}),
         "architecture": {
@@ -26,6 +27,7 @@ def write_fitted(path: Path, settings: Mapping[str, Any], fitted: Mapping[str, A
             "shape": list(fitted["shape_"]),
         },
         "x_scale": fitted["x_scale_"],
+        "seen": seen,
         "n_features_in": fitted["n_features_in_"],
         "feature_names_in": list(fitted.get("feature_names_in_", [])) or None,
         "groups": [list(group) for group in fitted["groups_"]],
@@ -35,7 +37,7 @@ def write_fitted(path: Path, settings: Mapping[str, Any], fitted: Mapping[str, A
     }
     history = {f"history/{name}": torch.as_tensor(values) for name, values in fitted["history_"].items()}
     weights = {f"weights/{name}": value for name, value in fitted["parameters_"].items()}
-    write_tensors(path, "disentangler", weights | history, about)
+    write_tensors(path, "disentangler", weights | history | {f"seen/{k}": v for k, v in arrays.items()}, about)
 
 
 def read_fitted(path: Path, given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -43,12 +45,14 @@ def read_fitted(path: Path, given: Mapping[str, Any]) -> tuple[dict[str, Any], d
     parameter, from `given` where they are there."""
     tensors, about = read_tensors(path, "disentangler")
     settings, architecture, scale = from_json(about["parameters"]), about["architecture"], about.get("label_scale")
+    settings.setdefault("scale", "none")  # in files of 0.1, X was never scaled
     for name in PARTS:
         settings[name] = refound(path, name, settings[name], given[name])
     fitted = {
         **{f"{name}_": _as_fitted(name, settings, architecture) for name in ("network", "likelihood")},
         "shape_": tuple(architecture["shape"]),
         "x_scale_": about["x_scale"],
+        "seen_": Seen.from_file(about["x_scale"], about.get("seen", {}), dict(_under("seen/", tensors))),
         "n_features_in_": about["n_features_in"],
         "label_scale_": scale and LabelScale(tuple(scale["offset"]), tuple(scale["factor"])),
         "history_": {name: tensor.numpy() for name, tensor in _under("history/", tensors)},

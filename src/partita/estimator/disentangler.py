@@ -11,30 +11,30 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_feature_names_in, check_array, check_is_fitted, validate_data
 
 from partita.distributions import Likelihood
-from partita.estimator._building import built_program, chosen_architecture, known_recipe, plain_settings
+from partita.estimator._building import built_program, known_recipe, plain_settings
 from partita.estimator._diagnosing import diagnosed, say_what_is_wrong
 from partita.estimator._files import write_fitted
+from partita.estimator._looking import prepare
+from partita.estimator._missing import explained, hidden_entries
+from partita.estimator._seen import Seen
+from partita.estimator._training import train
+from partita.metrics.leakage import known_of
 from partita.networks.architecture import NetworkFunction
-from partita.recipes import Candidate, Program, Recipe
+from partita.recipes import Program, Recipe
 from partita.recipes._own_methods import Method, method_name
 from partita.trace import Dream
-from partita.training import Ensemble, History, Model
-from partita.training.callbacks import Callback, call, check_callbacks
-from partita.training.defaults import check_likelihood, choose_latents
-from partita.training.device import choose_device
+from partita.training import Model
+from partita.training.callbacks import Callback, check_callbacks
 from partita.training.labels import required_labels
-from partita.training.observations import observations, why_diverged
-from partita.training.program import train_models
-
-LOG_POINTS = 100
+from partita.training.observations import why_diverged
 
 
 class Disentangler(TransformerMixin, BaseEstimator):
     """Learns latents that fall into independent groups.
 
-    X is (n, features) or (n, channels, height, width). It is **never standardised**: put a `StandardScaler` before it
-    in a `Pipeline` when features come in different units. Only bytes, as of 8-bit images, are scaled, to [0, 1], and
-    `inverse_transform` scales back.
+    X is (n, features) or (n, channels, height, width): real numbers, counts, booleans, fractions, one-hot blocks. What
+    it is made of, and in which units the model sees it, is found out and said in words when verbose; codes, decoded
+    observations and `score` are those of X as it is. docs/own_data.md has the whole story.
 
     Parameters
     ----------
@@ -53,7 +53,8 @@ class Disentangler(TransformerMixin, BaseEstimator):
         where PDisVAE starts unmixed, else "mlp". Or a function
         `(shape, outputs, inputs) -> (encoder, decoder)` of plain modules.
     likelihood : the name of one in `LIKELIHOODS` ("gaussian": one learned variance, "gaussian:features": one a feature,
-        "gaussian:0.25", "bernoulli", "poisson", "negative_binomial"), or "auto": Bernoulli for images in [0, 1], for
+        "gaussian:0.25", "student", "bernoulli", "poisson", "negative_binomial", "categorical:3,4,2"), or "auto":
+        negative binomial for counts, Bernoulli for booleans and for images in [0, 1], for other
         vectors a Gaussian with the variance that so many latents cannot explain, estimated from rows held out, else one
         learned variance. A learned variance shrinks where a large network remembers the noise, and with it the weight
         of KL and PC. Or a `Likelihood` of your own.
@@ -64,6 +65,12 @@ class Disentangler(TransformerMixin, BaseEstimator):
     validation : rows never trained on, a share such as 0.1, or "blocks:0.1" for contiguous stretches of a time series.
         Then the best weights on them are kept, restarts are judged by it, and training ends after 20 log points without
         a better one (`options={"patience": 20}`); `history_` has `held_out_loss`.
+    scale : "none", "standard" (each feature centred, in its standard deviation), "one" (centred, all divided by one
+        number), or "auto": as they are where sizes are about 1, else one of the two. Counts stay counts; their rates
+        are relative to the mean of each feature ("standard"), or of all ("one").
+    missing : "error", or "ignore": NaN in X is left out of the likelihood, and filled by what a linear model expects
+        where the encoder reads it. `score_missing` says how well hidden entries are predicted.
+    exposure : of counts, what their rates are proportional to: "total", each row's sum, or a column of covariates.
     callbacks : functions `(step, quantities)`, called at every log point with a dict of floats; True ends training.
 
     Attributes
@@ -71,6 +78,11 @@ class Disentangler(TransformerMixin, BaseEstimator):
     groups_ : tuple of tuples of latent indices.
     history_ : dict of arrays, `step` and each logged quantity (means over the steps since the last log point).
     """
+
+    seen_: Seen
+    network_: Any
+    likelihood_: Any
+    x_scale_: float
 
     def __init__(
         self,
@@ -89,6 +101,9 @@ class Disentangler(TransformerMixin, BaseEstimator):
         verbose: bool = False,
         validation: float | str | None = None,
         callbacks: Sequence[Callback] = (),
+        scale: str = "auto",
+        missing: str = "error",
+        exposure: str | None = None,
     ):
         self.method = method
         self.latents = latents
@@ -104,78 +119,59 @@ class Disentangler(TransformerMixin, BaseEstimator):
         self.verbose = verbose
         self.validation = validation
         self.callbacks = callbacks
+        self.scale = scale
+        self.missing = missing
+        self.exposure = exposure
 
-    def fit(self, X, y=None):
+    def fit(self, X, y=None, covariates=None):
         """Learns from X, and from labels `y` where the method uses them: (n,) or (n, m) numbers, NaN in rows without;
-        other methods ignore `y`."""
-        X = np.asarray(validate_data(self, X, allow_nd=True, ensure_min_samples=2, dtype="numeric"))
-        x, self.x_scale_ = observations(X)
-        self.label_scale_, self.shape_ = None, x.shape[1:]
+        other methods ignore `y`. `covariates`, a data frame, dict or array of a row an observation, are seen by encoder
+        and decoder, so that latents need not know of them."""
+        X = self._valid(X, ensure_min_samples=2)
         check_callbacks(self.callbacks)
-        if self.latents == "auto":
-            self.latents_, why = choose_latents(x)
-            if self.verbose:
-                print(f"latents {self.latents_}: {why}")
-        self.network_, self.likelihood_ = chosen_architecture(self._settings(), x, self.x_scale_)
-        program = self._program()
-        check_likelihood(program.recipe.architecture.likelihood, x, self.x_scale_)
+        self.label_scale_, self.shape_ = None, X.shape[1:]
+        program, x, beside = prepare(self, X, covariates)
         labels = required_labels(program.recipe, method_name(self.method), y, len(x))
         if labels is not None:
             self.label_scale_ = labels.scale
             program = self._program()
-        device = choose_device(self.device)
-        for name, least in (("steps", 1), ("batch_size", 1), ("seed", 0)):
-            if int(getattr(self, name)) < least:
-                raise ValueError(f"{name} must be at least {least}, got {getattr(self, name)}")
-
-        def make(recipes: list[Recipe], seeds: list[int], program: Program, candidate: Candidate) -> Ensemble:
-            return Ensemble(
-                recipes,
-                seeds,
-                x,
-                x_scale=self.x_scale_,
-                u=None if labels is None else labels.u,
-                labelled=None if labels is None else labels.labelled,
-                batch_size=min(int(self.batch_size), len(x)),
-                device=device,
-                hold_out=program.hold_out,
-                finish=candidate.finish,
-            )
-
-        steps = int(self.steps)
-        log_every = max(1, steps // LOG_POINTS)
-        (trained,) = train_models([program], [int(self.seed)], make, steps, log_every=log_every, on_log=self._on_log)
-        stopped = trained.diverged
-        if stopped is not None:
-            raise ValueError(f"the loss was no longer finite at step {stopped}: {why_diverged(x, self.x_scale_)}")
+        beside |= {} if labels is None else {"u": labels.u, "labelled": labels.labelled}
+        trained = train(self, program, self.seen_.trained_on(x, beside.get("covariates")), beside)
+        if trained.diverged is not None:
+            why = why_diverged(x, self.x_scale_, self.likelihood_, self.seen_.scale.name)
+            raise ValueError(f"the loss was no longer finite at step {trained.diverged}: {why}")
         self.groups_, self.history_ = trained.recipe.groups, trained.history.of(0)
         self.candidate_ = trained.candidate
         if self.verbose and trained.words:
             print(trained.words)
         self.parameters_ = trained.model
-        say_what_is_wrong(self, X)
+        say_what_is_wrong(self, X, covariates)
         return self
 
-    def diagnose(self, X, refit=False, time=False):
+    def diagnose(self, X, refit=False, time=False, covariates=None):
         """Did it work, without labels? A `Diagnosis`: `.verdict` is "groups hold", "no clear groups" or "not to be
         trusted", `.reasons` are sentences. Best asked of rows that were not trained on. `refit` trains a second seed
         too; `time`: rows follow each other in time."""
         check_is_fitted(self)
-        return diagnosed(self, self._seen(X), refit, time)
+        return diagnosed(self, X, covariates, refit, time)
 
-    def transform(self, X):
+    def fit_transform(self, X, y=None, covariates=None):
+        """`fit`, and then `transform` of the same rows."""
+        return self.fit(X, y, covariates).transform(X, covariates)
+
+    def transform(self, X, covariates=None):
         """Posterior means, (n, latents) float32."""
-        return self.posterior(X)[0]
+        return self.posterior(X, covariates=covariates)[0]
 
-    def posterior(self, X, y=None):
+    def posterior(self, X, y=None, covariates=None):
         """Means and log-variances of q(z|x), (n, latents) float32 each.
 
         iVAE and IDVAE encode labels too: those given here, else those that the model predicts from X.
         """
-        model, X = self._fitted(), self._seen(X)
+        model, (X, beside) = self._fitted(), self._seen(X, covariates)
         scale = self.label_scale_ if model.sees_labels else None
         u = None if y is None or scale is None else scale.of(y, len(X))
-        mean, log_variance = model.posterior(X, u)
+        mean, log_variance = model.posterior(X, u, beside)
         return mean.astype(np.float32), log_variance.astype(np.float32)
 
     def prior(self, y):
@@ -187,14 +183,14 @@ class Disentangler(TransformerMixin, BaseEstimator):
         mean, log_variance = model.prior(self.label_scale_.of(y, len(np.atleast_1d(y))))
         return mean.astype(np.float32), log_variance.astype(np.float32)
 
-    def inverse_transform(self, Z):
-        """Decoded observations E[x|z], shaped and scaled like X."""
+    def inverse_transform(self, Z, covariates=None):
+        """Decoded observations E[x|z], shaped and scaled like X; with average covariates and exposure unless given."""
         model = self._fitted()
         Z = check_array(Z, dtype=np.float64)  # type: ignore[arg-type]
         latents = model.recipe.architecture.latents
         if Z.shape[1] != latents:
             raise ValueError(f"Z has {Z.shape[1]} columns, the model has {latents} latents")
-        return (model.decode(Z) / self.x_scale_).astype(np.float32)
+        return self.seen_.as_x(model.decode(Z, self._given(len(Z), covariates)))
 
     def loadings(self, X=None):
         """How each feature changes with each latent, (features, latents) float64, in units of X: the Jacobian of the
@@ -202,12 +198,12 @@ class Disentangler(TransformerMixin, BaseEstimator):
         model, codes = self._fitted(), None if X is None else self.transform(X)
         return model.loadings(codes) / self.x_scale_
 
-    def sample(self, n):
+    def sample(self, n, covariates=None):
         """Observations E[x|z] for n draws z from the prior; the same every time for one seed."""
         model = self._fitted()
         if int(n) < 1:
             raise ValueError(f"n must be at least 1, got {n}")
-        return (model.sample(int(n), int(self.seed)) / self.x_scale_).astype(np.float32)
+        return self.seen_.as_x(model.sample(int(n), int(self.seed), self._given(int(n), covariates)))
 
     def _has_bound(self) -> bool:
         recipe = known_recipe(self.method)
@@ -216,14 +212,35 @@ class Disentangler(TransformerMixin, BaseEstimator):
         return True
 
     @available_if(_has_bound)
-    def score(self, X, y=None):
-        """Mean ELBO in nats per observation, a bound on log p(x), with one draw of z a row: higher is better.
+    def score(self, X, y=None, covariates=None):
+        """Mean ELBO in nats per observation, a bound on log p(x), with one draw of z a row: higher is better. Nats of X
+        as it is, whatever the scale; of what of it is observed.
 
         Labels `y` are not looked at: iVAE and IDVAE draw theirs from q(u|x), and KL(q(u|x) || p(u)) is in the bound.
         Methods without a likelihood have no score, as scikit-learn has it: the attribute is not there.
         """
-        recon, kl = self._fitted().bound(self._seen(X))
+        X, beside = self._seen(X, covariates)
+        recon, kl = self._fitted().bound(X, beside=beside)
         return float(-(recon + kl).mean())
+
+    def score_missing(self, X, truth=None, covariates=None, *, share=0.1, seed=0):
+        """How well values are predicted that the model is not shown, as R^2 with each feature in its own deviations: 1
+        is perfect, 0 what their means would reach. Those missing in X and known in `truth`; without a truth, a `share`
+        of the known values of X, hidden at random."""
+        check_is_fitted(self)
+        if self.missing != "ignore":
+            raise ValueError("score_missing is for models fitted with missing='ignore'")
+        known = self._valid(X if truth is None else truth, reset=False)
+        X = hidden_entries(known, share, seed) if truth is None else X
+        shown, beside = self._seen(X, covariates)
+        return explained(np.asarray(X), known, self.seen_.as_x(self._fitted().reconstruct(shown, beside)))
+
+    def leakage(self, X, covariates):
+        """By covariate, the share of its information that each group of latents has, I(z_g; c) / H(c) by nearest
+        neighbours, (groups,): latents need not know what encoder and decoder are told."""
+        codes = self.transform(X, covariates)
+        classes = self.seen_.classes(covariates, len(codes))
+        return {name: known_of(codes, column[:, None], self.groups_)[0][0] for name, column in classes.items()}
 
     def get_feature_names_out(self, input_features=None):
         """z0, z1, ...: the latents by number. `input_features`, where given, must be the columns that were fitted."""
@@ -239,6 +256,7 @@ class Disentangler(TransformerMixin, BaseEstimator):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = False
+        tags.input_tags.allow_nan = self.missing == "ignore"
         tags.transformer_tags.preserves_dtype = []
         recipe = known_recipe(self.method)
         tags.target_tags.required = recipe is not None and recipe.labels != "none"
@@ -254,26 +272,27 @@ class Disentangler(TransformerMixin, BaseEstimator):
 
     def _program(self) -> Program:
         labels = 0 if self.label_scale_ is None else len(self.label_scale_.offset)
-        return built_program(self._settings(), self.network_, self.likelihood_, tuple(self.shape_), labels)
+        covariates = 0 if self.seen_.covariates is None else self.seen_.covariates.width
+        return built_program(self._settings(), self.network_, self.likelihood_, tuple(self.shape_), labels, covariates)
 
     def _recipe(self) -> Recipe:
         """As trained: with the groups that were found, where they had to be."""
         return self._program().candidates[self.candidate_].last(self.groups_)
 
-    def _on_log(self, step: int, history: History) -> bool:
-        quantities = dict(zip(history.names, history.row(-1)[:, 0].tolist()))
-        if self.verbose and len(history.steps) % (LOG_POINTS // 10) == 0:
-            values = "  ".join(f"{name} {v:.4g}" for name, v in quantities.items())
-            print(f"step {step} of {self.steps}: {values}")
-        return call(check_callbacks(self.callbacks), step, quantities=quantities)
-
     def _fitted(self) -> Model:
         check_is_fitted(self)
         # float64: so that a row gets the same code to the last digit alone and among others
-        return Model(self._recipe(), self.parameters_, self.x_scale_, dtype=torch.float64)
+        return Model(self._recipe(), self.parameters_, self.x_scale_, dtype=torch.float64, scale=self.seen_.scale)
 
-    def _seen(self, X) -> np.ndarray:
-        X = np.asarray(validate_data(self, X, reset=False, allow_nd=True, dtype="numeric"))
+    def _seen(self, X, covariates=None) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+        X = self._valid(X, reset=False)
         if X.shape[1:] != tuple(self.shape_):
             raise ValueError(f"X has observations of shape {X.shape[1:]}, the model was fitted on {tuple(self.shape_)}")
-        return X
+        return self.seen_.rows(X, covariates)
+
+    def _valid(self, X, **checks) -> np.ndarray:
+        finite = "allow-nan" if self.missing == "ignore" else True
+        return np.asarray(validate_data(self, X, allow_nd=True, dtype="numeric", ensure_all_finite=finite, **checks))
+
+    def _given(self, n: int, covariates) -> dict[str, np.ndarray]:
+        return self.seen_.average(n) if covariates is None else self.seen_.given(covariates, n)

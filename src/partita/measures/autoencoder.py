@@ -30,7 +30,7 @@ def mean_reconstruction(trace: Trace) -> dict[str, Tensor]:
     >>> round(mean_reconstruction(trace)["mean_recon"].item(), 3)  # log(2 pi)
     1.838
     """
-    px = trace.networks["decoder"](trace.q.mean)
+    px = trace.decode(trace.q.mean)
     return {"mean_recon": -px.log_prob(trace.batch.x).mean()}
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from partita.distributions import as_groups
+from partita.distributions import Groups, as_groups
 from partita.measures._neighbours import label_information
 from partita.metrics._group_information import BETWEEN_GROUPS, Grouping, group_information, joint_labels
 from partita.metrics._inputs import check_protocol, codes_and_labels
@@ -79,6 +79,20 @@ def leakage(
         interval=interval,
         resamples=resamples,
     )
+
+
+def known_of(
+    codes: np.ndarray, labels: np.ndarray, groups: Groups, *, neighbours: int = 10, seed: int = 0
+) -> tuple[np.ndarray, np.ndarray]:
+    """I(z_g; v) / H(v) of each column v of class indices and each group g of latents, (columns, groups), by nearest
+    neighbours; and the same with the rows of the codes permuted, which is what the estimator says of nothing."""
+    blocks = Grouping(groups, tuple((column,) for column in range(labels.shape[1])))
+    shuffled = np.random.default_rng(seed).permutation(len(codes))
+    both = []
+    for given in (codes, codes[shuffled]):
+        information, entropy = group_information(given, labels, blocks, neighbours, seed)
+        both.append(np.divide(information, entropy, out=np.zeros_like(information), where=entropy > 0).T)
+    return both[0], both[1]
 
 
 def _leakage(

@@ -1,7 +1,7 @@
 """Which networks a model has, as data; and the encoder and decoder themselves."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -31,6 +31,7 @@ class Architecture:
     `likelihood` is a `Likelihood`, or the name of one in `LIKELIHOODS`. `posterior` is "diagonal", "correlated" (noise
     with correlation `rho` between all latents, 0.9 unless said) or "full" (a covariance learned for every observation).
     With `precision` "bf16" the layers of networks compute in bfloat16; parameters, densities and losses stay float32.
+    `covariates` are numbers a row that encoder and decoder see beside x and z.
     """
 
     shape: tuple[int, ...]
@@ -42,6 +43,7 @@ class Architecture:
     posterior: str = "diagonal"
     rho: float | None = None
     precision: str = "float32"
+    covariates: int = field(default=0, metadata={"later": True})
 
     def __post_init__(self):
         if self.latents < 1:
@@ -57,6 +59,8 @@ class Architecture:
             raise ValueError(f"hidden must be widths of at least 1, got {self.hidden}")
         if self.labels < 0:
             raise ValueError(f"labels must be at least 0, got {self.labels}")
+        if self.covariates < 0:
+            raise ValueError(f"covariates must be at least 0, got {self.covariates}")
         if self.precision not in PRECISIONS:
             raise ValueError(f"unknown precision {self.precision!r}: use {' or '.join(PRECISIONS)}")
         family = as_likelihood(self.likelihood)
@@ -75,7 +79,7 @@ class Architecture:
     def _check(self, shape: tuple[int, ...]) -> None:
         """ValueError where the network does not take observations of this shape."""
         if callable(self.network):
-            check_network(self.network, shape, self.width, self.latents)
+            check_network(self.network, shape, self.width, self.latents + self.covariates, self.covariates)
         elif self.network in TAKES:
             TAKES[self.network](shape)
 
@@ -133,28 +137,37 @@ class Encoder(nn.Module):
 
     def __init__(self, architecture: Architecture, sees_labels: bool = False):
         super().__init__()
-        self.body, _ = architecture.bodies(beside=architecture.labels if sees_labels else 0)
+        labels = architecture.labels if sees_labels else 0
+        self.body, _ = architecture.bodies(beside=labels + architecture.covariates)
         self.as_posterior = architecture.as_posterior
         self.shown = as_likelihood(architecture.likelihood).shown
-        self.precision = architecture.precision
+        self.precision, self.covariates = architecture.precision, architecture.covariates
 
     @property
     def makes_code(self) -> nn.Linear:
         """The layer whose outputs are q(z|x): the first rows its means, the next its log-variances, one a latent."""
         return self.body[-1]  # type: ignore[return-value]
 
-    def forward(self, x: Tensor, u: Tensor | None = None) -> Posterior:
-        return self.as_posterior(computed(self.precision, self.body, self.shown(x), u))
+    def forward(
+        self, x: Tensor, u: Tensor | None = None, covariates: Tensor | None = None, exposure: Tensor | None = None
+    ) -> Posterior:
+        """Counts are shown relative to what is expected of them. Covariates that nobody gives are 0."""
+        if self.covariates and covariates is None:
+            covariates = x.new_zeros(len(x), self.covariates)
+        beside = [each for each in (u, covariates) if each is not None]
+        x = self.shown(x if exposure is None else x / exposure)
+        return self.as_posterior(computed(self.precision, self.body, x, torch.cat(beside, -1) if beside else None))
 
 
 class Decoder(nn.Module):
-    """z -> p(x|z)."""
+    """z -> p(x|z), or (z, covariates) -> p(x|z, covariates)."""
 
     def __init__(self, architecture: Architecture):
         super().__init__()
         self.likelihood = as_likelihood(architecture.likelihood)
-        _, self.body = architecture.bodies(numbers=self.likelihood.outputs)
-        self.precision = architecture.precision
+        width_in = architecture.latents + architecture.covariates
+        _, self.body = architecture.bodies(width_in=width_in, numbers=self.likelihood.outputs)
+        self.precision, self.covariates = architecture.precision, architecture.covariates
         self.own = given(self, self.likelihood.parameters(architecture.shape))
 
     @property
@@ -163,9 +176,18 @@ class Decoder(nn.Module):
         normalisation, which takes constants off."""
         return self.body[0]  # type: ignore[return-value]
 
-    def forward(self, z: Tensor) -> Decoded:
+    def forward(
+        self,
+        z: Tensor,
+        covariates: Tensor | None = None,
+        exposure: Tensor | None = None,
+        observed: Tensor | None = None,
+    ) -> Decoded:
+        if self.covariates:
+            covariates = z.new_zeros(len(z), self.covariates) if covariates is None else covariates
+            z = torch.cat([z, covariates], -1)
         decoded = computed(self.precision, self.body, z)
-        return self.likelihood.at(decoded, {name: getattr(self, name) for name in self.own})
+        return self.likelihood.at(decoded, {name: getattr(self, name) for name in self.own}, exposure, observed)
 
 
 def given(module: nn.Module, parameters: Mapping[str, Tensor]) -> tuple[str, ...]:

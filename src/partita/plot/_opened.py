@@ -1,8 +1,8 @@
 """A fitted model opened for looking: what pictures need of it and of its rows."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,10 @@ from partita.distributions import Groups, as_groups
 from partita.estimator import Disentangler
 from partita.measures.gaussian import kl_of_latents
 from partita.studies import Run, Store
+from partita.studies._seen import beside_of
 from partita.training import Model
 from partita.training.observations import observations
+from partita.training.scale import Scale
 
 ROWS_DRAWN = 2000
 
@@ -29,6 +31,7 @@ class Opened:
     x_scale: float = 1.0
     places: np.ndarray | None = None
     feature_names: tuple[str, ...] = ()
+    beside: Callable[[Any], dict[str, np.ndarray]] = lambda rows: {}  # what is known of rows of a study beside x
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -89,17 +92,33 @@ class Opened:
         return np.asarray(self.x[rows], np.float32)
 
     def encode(self, rows: Any) -> tuple[np.ndarray, np.ndarray]:
-        mean, log_variance = self.model.posterior(np.asarray(self.x[rows]))
+        known = {} if isinstance(self.model, Disentangler) else {"beside": self.beside(rows)}
+        mean, log_variance = self.model.posterior(np.asarray(self.x[rows]), **known)
         return mean, log_variance
 
-    def decode(self, z: np.ndarray) -> np.ndarray:
+    def reconstructed(self, rows: Any) -> np.ndarray:
+        """Decoded posterior means, with what is known of these rows beside them."""
+        mean = self.encode(rows)[0]
+        return self.decode(mean, {} if isinstance(self.model, Disentangler) else self.beside(rows))
+
+    @property
+    def scale(self) -> Scale:
+        return self.model.seen_.scale if isinstance(self.model, Disentangler) else self.model.scale
+
+    def as_seen(self, x: np.ndarray) -> np.ndarray:
+        """Observations (n, ...) in the units that the model sees them in, (n, D)."""
+        return np.asarray(self.scale.of(np.asarray(x, np.float64) * self.x_scale)).reshape(len(x), -1)
+
+    def decode(self, z: np.ndarray, beside: dict[str, np.ndarray] | None = None) -> np.ndarray:
         model = self.model
-        return model.inverse_transform(z) if isinstance(model, Disentangler) else model.decode(z) / self.x_scale
+        return model.inverse_transform(z) if isinstance(model, Disentangler) else model.decode(z, beside) / self.x_scale
 
 
-def opened(model: Any, X: Any, groups: Sequence | None = None) -> Opened:
+def opened(
+    model: Any, X: Any, groups: Sequence | None = None, beside: Callable[[Any], dict[str, np.ndarray]] | None = None
+) -> Opened:
     """A fitted estimator, a run of a study as `(store, run)`, or what was opened before, beside rows X: an array, or a
-    data set."""
+    data set. `beside` is what is known of rows of a study: of `(store, run)` it is found out."""
     if isinstance(model, Opened):
         return model
     known: dict[str, Any] = {}
@@ -114,8 +133,11 @@ def opened(model: Any, X: Any, groups: Sequence | None = None) -> Opened:
     if isinstance(model, Disentangler):
         own, known["x_scale"] = model.groups_, model.x_scale_
     else:
+        if beside is None and isinstance(X, Dataset) and not isinstance(model, Model):
+            beside = partial(beside_of, store_and_run(model)[1], X)
         model = model_of(model, known["x_scale"])
         own = model.recipe.groups
+    known |= {} if beside is None else {"beside": beside}
     return Opened(model, x, own if groups is None else as_groups(groups, sum(map(len, own))), **known)
 
 

@@ -106,9 +106,10 @@ def _diagnosed(model: Any, X: Any, time: bool) -> Diagnosis:
         return model.diagnose(np.asarray(X.x if isinstance(X, Dataset) else X), time=time)
     seen = opened(model, X)
     mean, log_variance = seen.encode(slice(None))
-    x = seen.observed(slice(None)).reshape(len(seen.x), -1).astype(np.float64)
-    error = float(((seen.decode(mean).reshape(len(x), -1) - x) ** 2).mean())
-    kl = kl_of_latents(mean, log_variance)
+    kl, x, error = kl_of_latents(mean, log_variance), None, None
+    if not seen.scale.counts:  # principal components of counts are no match
+        x, decoded = (seen.as_seen(each) for each in (np.asarray(seen.x), seen.reconstructed(slice(None))))
+        error = float(((decoded - x) ** 2).mean())
     return diagnose_groups(mean.astype(np.float64), seen.groups, x, kl=kl, error=error, time=time)
 
 

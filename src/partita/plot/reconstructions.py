@@ -43,7 +43,7 @@ def reconstructions(model: Any, X: Any, *, rows: Sequence[int] | None = None, ax
     """
     seen = opened(model, X)
     shown = rows_shown(seen) if rows is None else np.asarray(rows, int)
-    originals, decoded = seen.observed(shown), seen.decode(seen.encode(shown)[0])
+    originals, decoded = seen.observed(shown), seen.reconstructed(shown)
     if seen.is_image:
         tiles = np.stack([as_rgb(originals, *seen.span), as_rgb(decoded, *seen.span)])
         names = [str(row) for row in shown]

@@ -36,7 +36,7 @@ from partita.data._nearest import nearest
 from partita.recipes._own_methods import Method, as_function, method_name
 from partita.recipes.adversarial import infogan
 from partita.recipes.auto_groups import finding_groups
-from partita.recipes.closed_form import ae_ica, ica, pca
+from partita.recipes.closed_form import ae_ica, grouped_ica, ica, pca
 from partita.recipes.control import control_vae
 from partita.recipes.correlation_family import beta_stcvae, beta_tcvae, hfvae, pdisvae
 from partita.recipes.density_ratio import factor_vae, rtc_vae
@@ -141,6 +141,8 @@ def build(
     groups = options.get("groups")
     if start not in STARTS:
         raise ValueError(f"unknown start {start!r}{nearest(start, STARTS)}; choose from {', '.join(STARTS)}")
+    if make is ica and groups is not None:
+        make, start, options["network"] = grouped_ica, "unmixed", "linear"
     if start == "unmixed":
         if restarts > 1 or "groups" not in signature(make).parameters:
             raise ValueError('start="unmixed" is for methods with groups, and for restarts=1')
@@ -157,7 +159,7 @@ def build(
             raise ValueError(f"{method_name(method)} says itself what is trained, and how often: leave restarts out")
         program = restarted(Program.of(made), alone, restarts)
     program = program.changed(partial(with_disintegration, weight=disintegration))
-    unasked = start == "unmixed" and validation is None
+    unasked = start == "unmixed" and validation is None and bool(program.recipe.players)
     validation = UNMIXED_VALIDATION if unasked else validation
     hold_out = parse_validation(validation) or program.hold_out
     if start == "unmixed":

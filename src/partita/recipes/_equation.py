@@ -12,7 +12,7 @@ from partita.recipes.recipe import Ramp
 LATENTS = 6
 POSTERIOR_KEYWORDS = ("posterior", "rho")
 # What every method is called with, whatever its options: no options of its own where it names them.
-HANDED_ON = ("shape", "network", "likelihood", "labels", "learning_rate", "hidden", "precision")
+HANDED_ON = ("shape", "network", "likelihood", "labels", "learning_rate", "hidden", "precision", "covariates")
 ADDED = {name: p for name, p in inspect.signature(build).parameters.items() if p.default is not p.empty}
 
 

@@ -16,7 +16,7 @@ from partita.distributions import as_groups
 from partita.measures._ica import independent_coordinates, unmixing
 from partita.measures.autoencoder import mean_reconstruction, weight_norm
 from partita.recipes.program import Candidate, Phase, Program
-from partita.recipes.recipe import nonnegative, one_player
+from partita.recipes.recipe import Recipe, nonnegative, one_player
 
 Networks = Mapping[str, nn.Module]
 STEP = 1e-3
@@ -37,8 +37,9 @@ def pca(*, latents: int = 6, **architecture) -> Program:
     return _linear("pca", solve_pca, latents, architecture)
 
 
-def ica(*, latents: int = 6, **architecture) -> Program:
+def ica(*, latents: int = 6, groups=None, **architecture) -> Program | Recipe:
     """Linear ICA: FastICA (Hyvarinen 1999; log cosh) on the leading principal components, sources of unit variance.
+    With groups, given or "auto": Picard-O (Ablin et al. 2018), and sources that stay dependent are grouped.
 
     Network and likelihood are always linear and Gaussian; the ELBO takes a Gaussian prior, which ICA does not mean.
 
@@ -47,7 +48,17 @@ def ica(*, latents: int = 6, **architecture) -> Program:
 
     Defaults: log cosh and 1000 iterations, the common ones.
     """
+    if groups is not None:
+        return grouped_ica(latents=latents, groups=groups, **architecture)
     return _linear("ica", solve_ica, latents, architecture)
+
+
+def grouped_ica(*, latents: int = 6, groups=None, **architecture) -> Recipe:
+    """What `ica` is with groups: solved where it starts (`recipes.unmixed`), and nobody takes a step."""
+    _diagonal("ica", architecture)
+    architecture = architecture | {"network": "linear", "likelihood": "gaussian"}
+    recipe = one_player((), {}, groups=as_groups(groups, latents), latents=latents, **architecture)
+    return replace(recipe, players=())
 
 
 def ae_ica(*, weight_decay: float = 1e-3, latents: int = 6, **architecture) -> Program:
@@ -106,8 +117,8 @@ def untangle_codes(networks: Networks, x: Tensor, seed: int) -> None:
 def set_widths(networks: Networks, x: Tensor) -> None:
     """Posterior variances 1 / (1 + F_k), the same for every observation: F_k by a small step of each latent, from
     log p(m|z) - log p(m|z + d e_k) = d^2 F_k / 2 + O(d^3) at m = E[x|z]."""
-    last, first = _layers(networks)
-    latents = first.in_features
+    last, _ = _layers(networks)
+    latents = last.out_features // 2
     z = networks["encoder"](x[:ROWS_FOR_WIDTHS]).mean.double()
     decoder = copy.deepcopy(networks["decoder"]).double()
     here = decoder(z)

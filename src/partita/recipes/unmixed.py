@@ -84,6 +84,8 @@ class UnmixedStart:
         write = _Linear(found, order) if network == "linear" else _NearlyLinear(found, order)
         how = f"bent, by {found.gain:.2f} nats a row" if bent else "linear"
         words = f"start: the rows are {how}; groups of {', '.join(str(len(g)) for g in groups)}"
+        if not bent and len(self.networks) > 1:
+            words += '; method "ica" with the same groups finds the same latents in a second'
         if self.groups is None and len(groups) == 1 < self.latents:
             log.warning("no parts of these rows vary independently, as far as they show: all latents are one group")
         return Started(self.networks.index(network), groups if self.groups is None else None, write, words)
@@ -117,6 +119,9 @@ class _Linear:
         encoder, decoder = networks["encoder"].makes_code, networks["decoder"].reads_code
         _put(encoder, unmix, -unmix @ base.mean)
         _put(decoder, loading, base.mean)
+        variance = getattr(networks["decoder"], "log_variance", None)
+        if isinstance(variance, nn.Parameter):  # a learned one
+            variance.fill_(np.log(base.noise))
         set_widths(networks, x)
 
 
@@ -136,7 +141,7 @@ class _NearlyLinear:
         latents = len(self.order)
         units = enter.out_features - latents
         if bend is None:
-            bent, offset = double(enter.weight)[:units], double(enter.bias)[:units]
+            bent, offset = double(enter.weight)[:units, : whiten.shape[1]], double(enter.bias)[:units]
             leave, shift = np.zeros((latents, units)), np.zeros(latents)
             rotation = self.found.rotation
         else:
@@ -144,10 +149,11 @@ class _NearlyLinear:
             leave, shift, rotation = bend.leave[self.order], bend.shift[self.order], bend.rotation
         _put(enter, np.concatenate([bent, whiten]), np.concatenate([offset, -whiten @ base.mean]))
         _put(last, np.concatenate([leave, rotation[:, self.order].T], 1), shift)
-        _put(read, np.concatenate([double(read.weight)[:units], np.eye(latents)]), None)
+        _put(read, np.concatenate([double(read.weight)[:units], np.eye(read.in_features)]), None)
         with torch.no_grad():
             z = encoder(x).mean
-            units_of = decoder.body[1](read(z))
+            beside = z.new_zeros(len(z), read.in_features - latents)  # what covariates explain is off these rows
+            units_of = decoder.body[1](read(torch.cat([z, beside], -1)))
         design = np.concatenate([double(units_of), np.ones((len(z), 1))], 1)
         gram = design.T @ design / len(z) + RIDGE * np.eye(design.shape[1])
         solved = np.linalg.solve(gram, design.T @ double(x.flatten(1)) / len(z))
@@ -156,7 +162,9 @@ class _NearlyLinear:
 
 
 def _put(layer: Any, weight: np.ndarray, bias: np.ndarray | None) -> None:
-    """Into the first rows of a layer: those of an encoder's last are its means."""
-    layer.weight[: len(weight)] = torch.as_tensor(weight).to(layer.weight)
+    """Into the first rows of a layer: those of an encoder's last are its means. Columns beside these are covariates',
+    which begin without a part."""
+    layer.weight[: len(weight)] = 0
+    layer.weight[: len(weight), : weight.shape[1]] = torch.as_tensor(weight).to(layer.weight)
     if bias is not None:
         layer.bias[: len(bias)] = torch.as_tensor(bias).to(layer.bias)

@@ -143,7 +143,10 @@ def _of_model(view: View) -> list[str]:
         sentences.append(f"{latents_named(dead)} carr{'y' if len(dead) > 1 else 'ies'} nothing (KL below 0.01 nats)")
     if np.prod(seen.shape) > FEATURES_BESIDE_PCA or not view.has_bound:
         return sentences
+    if seen.scale.counts or view.record.run.covariates:  # principal components of those rows are no match
+        return sentences
     rows = some_rows(len(seen.rows), ROWS_BESIDE_PCA)
-    x = seen.observed(seen.rows[rows]).reshape(len(rows), -1).astype(np.float64)
-    error = float(((seen.decode(seen.means[rows]).reshape(x.shape) - x) ** 2).mean())
+    chosen = seen.rows[rows]
+    x, decoded = (seen.as_seen(each) for each in (seen.observed(chosen), seen.reconstructed(chosen)))
+    error = float(((decoded - x) ** 2).mean())
     return sentences + beside_pca(x, seen.latents, None, error)[0]

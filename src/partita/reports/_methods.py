@@ -48,6 +48,7 @@ def _facts(setting: Setting) -> dict[str, str]:
     return {name: short_json(value) for name, value in all_options(run).items()} | {
         "network": network,
         "likelihood": str(architecture.get("likelihood")),
+        "scale": run.scale,
         "steps": f"{run.steps:,}",
         "batch size": str(run.batch_size),
         "learning rate": str(run.learning_rate),

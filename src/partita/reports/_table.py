@@ -58,3 +58,14 @@ def tables_of(columns: Sequence[Column]) -> list[tuple[str, list[Column]]]:
         else:
             found.append((column.band, [column]))
     return found
+
+
+def leakage_of(setting: Setting) -> dict[str, Any] | None:
+    """What groups know of covariates, in the run that is pictured; None where there were none, or nothing is known."""
+    shown = setting.shown()
+    found = None if shown is None else (shown[0].scores or {}).get("covariates")
+    if shown is None or not found:
+        return None
+    rows = [(name, list(zip(known, null))) for name, known, null in zip(found["names"], found["known"], found["null"])]
+    groups = [" ".join(f"z{k}" for k in group) for group in found["groups"]]
+    return {"label": setting.label, "why": shown[1], "rows": rows, "groups": groups, "n": found["n"]}

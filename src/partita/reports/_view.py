@@ -1,12 +1,14 @@
 """A trained run opened for looking, and what a figure of the page consists of."""
 
 from dataclasses import dataclass
+from functools import partial
 
 from partita.data import Dataset
 from partita.plot._opened import Opened, opened
 from partita.reports._pictures import Picture
 from partita.reports.study import Record
 from partita.studies import Store
+from partita.studies._seen import beside_of
 
 
 @dataclass(frozen=True)
@@ -46,4 +48,5 @@ class View:
 def look_at(store: Store, dataset: Dataset, record: Record) -> View:
     model = store.model(record.run, dataset.x_scale)
     groups = record.alignment["groups"] if record.alignment else None
-    return View(dataset, record, opened(model, dataset, groups))
+    known = partial(beside_of, record.run, dataset)
+    return View(dataset, record, opened(model, dataset, groups, known))

@@ -16,7 +16,7 @@ from partita.reports._captions import metrics_caption, number, results_caption, 
 from partita.reports._compared import alignment_block, curve_block, information_block, seed_block
 from partita.reports._gallery import blocks_of
 from partita.reports._methods import methods_of
-from partita.reports._table import metric_columns, result_columns, tables_of
+from partita.reports._table import leakage_of, metric_columns, result_columns, tables_of
 from partita.reports._view import Block, View, look_at
 from partita.reports.curves import line_style
 from partita.reports.study import Record, Setting, settings_of, short_json
@@ -119,6 +119,7 @@ def _about(store: Store, dataset: Dataset, settings: list[Setting], records: lis
         "unscored": [record for record in records if record.status == "finished" and record.scores is None],
         "other_data": [record for record in records if not same_data(record.run.data, data)],
         "verdicts": [(each.run.id, each.diagnosis) for each in records if each.diagnosis],
+        "leaks": [leak for setting in settings if (leak := leakage_of(setting)) is not None],
         "truth": truth_words(dataset),
         "number": number,
         "readable": readable,

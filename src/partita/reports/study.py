@@ -145,6 +145,7 @@ def short_json(value: Any) -> str:
 
 def _facts(run: Run) -> dict[str, str]:
     facts = {**all_options(run), **{name: value for name, value in run.architecture.items() if name != "shape"}}
+    facts |= {"scale": run.scale, "exposure": run.exposure, "covariates": [each["name"] for each in run.covariates]}
     facts |= {"data": run.data, "steps": run.steps, "batch": run.batch_size, "learning_rate": run.learning_rate}
     return {name: short_json(value) for name, value in facts.items()}
 

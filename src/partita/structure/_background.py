@@ -13,7 +13,7 @@ FEWEST = 6  # coordinates: fewer pairs than theirs say nothing of a background
 STRONG = 0.15  # nats: where half of all pairs share more, that is no background
 DRAWS = 8
 FEWEST_IN_TAIL = 4  # pairs whose excess says how the background ends
-GAP = 0.005  # the chance of a gap in the background at which it is taken to end
+GAP = 0.01  # the chance of a gap in the background at which it is taken to end
 NONE = 0.002  # nats: a median of so little is no background
 MOST = 3.0  # times the median: more is not the background of a coordinate, but a group it is in
 

@@ -19,15 +19,15 @@ def beside_pca(
         return [], {}
     latents = min(latents, x.shape[1])
     order = np.random.default_rng(0).permutation(len(x))
-    halves = (x[order[: len(x) // 2]], x[order[len(x) // 2 :]])
+    first, second = x[order[: len(x) // 2]], x[order[len(x) // 2 :]]
     wrong, numbers = [], {}
     if bound is not None:
-        linear = float(np.mean([_log_likelihood(*both, latents) for both in (halves, halves[::-1])]))
+        linear = float(np.mean([_log_likelihood(a, b, latents) for a, b in ((first, second), (second, first))]))
         numbers |= {"bound": bound, "linear model": linear}
         if bound < linear - LOWER * latents:
             wrong.append(f"the bound, {bound:.2f} nats a row, is below the {linear:.2f} of a linear model")
     if error is not None:
-        pca = float(np.mean([_error(*both, latents) for both in (halves, halves[::-1])]))
+        pca = float(np.mean([_error(a, b, latents) for a, b in ((first, second), (second, first))]))
         numbers |= {"error": error, "error of PCA": pca}
         if error > WORSE * pca + 1e-9 * float(x.var()):
             wrong.append(f"the squared error, {error:.3g}, is above the {pca:.3g} of PCA: the fit is worse than PCA")

@@ -22,7 +22,7 @@ HOLD, UNCLEAR, WRONG = "groups hold", "no clear groups", "not to be trusted"
 FEWEST_ROWS = 120  # two halves that can be unmixed
 NOTHING = 0.01  # nats of KL: a latent with less carries nothing
 BETWEEN = 0.05  # nats between groups, less the null
-ACROSS, ACROSS_NATS = 8.0, 0.01  # deviations, and nats, that two coordinates of different groups may share
+ACROSS, ACROSS_NATS = 8.0, 0.04  # deviations, and nats, that two coordinates of different groups may share
 COHESION = 3.0  # deviations by which two parts of a group share more than chance
 GAUSSIAN = 2.0  # times the Anderson-Darling distance that ICA finds in Gaussian noise
 AGREEMENT = 0.9  # R2 of every group of one half of the rows from that of all
@@ -199,6 +199,7 @@ def _check_between(say: Findings, codes: np.ndarray, some: np.ndarray, groups: G
     across = [(i, j) for i, j in combinations(sorted(home), 2) if home[i] != home[j]]
     i, j = max(across, key=lambda pair: pairs.shared[pair] / max(pairs.sd[pair], 1e-9))
     say.numbers["across"] = strongest = float(pairs.shared[i, j] / max(pairs.sd[i, j], 1e-9))
+    say.numbers["across nats"] = float(pairs.shared[i, j])
     if nats > BETWEEN:
         say.wrong.append(f"the groups share {nats:.3f} nats more than chance")
     if strongest > ACROSS and pairs.shared[i, j] > ACROSS_NATS:

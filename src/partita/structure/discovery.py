@@ -188,10 +188,9 @@ class _Search:
         centre, transform, unmixed = basis
         cut, rng = len(y) // 3, np.random.default_rng(self.seed)
         splitter = Splitter(y[:cut], y[cut:], rng, self.level, self.minimum, information, self.time)
-        splitter.look_for_background()
+        found = splitter.look_for_background().shared
         groups, merges, refused = merged_groups(splitter, self.limit)
         background = 0.0 if splitter.background is None else splitter.background.nats
-        found = splitter.confirmed.shared
         discovery = Discovery(
             groups, _dummies(codes, groups), merges, refused, found, transform, centre, unmixed, merges, background
         )

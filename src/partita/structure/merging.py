@@ -132,10 +132,12 @@ class Splitter:
     confirmed: Pairs | None = None  # of the confirming ones
     joint: list[tuple[float, Group]] | None = None
 
-    def look_for_background(self) -> None:
+    def look_for_background(self) -> Pairs:
+        """What pairs of the confirming rows share, and the background they show."""
         y = _values(self.confirm)
         self.confirmed = shared_by_pairs(y, np.random.default_rng(1), self.time)
         self.background = background_of(self.confirmed, rows_that_count(y) if self.time else len(y))
+        return self.confirmed
 
     def strength(self, members: Members) -> float:
         """On the choosing rows: of two coordinates in bins, else by `information`."""

@@ -1,12 +1,15 @@
 """The verdict on a run's groups, without labels, as JSON."""
 
+from collections.abc import Mapping
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from partita.data import Dataset
-from partita.distributions import Groups
 from partita.measures.gaussian import kl_of_latents
+from partita.studies.run import Run
+from partita.training import Model
 
 MOST_FEATURES = 1000  # of rows that are unmixed anew; of larger ones the codes are
 
@@ -18,30 +21,35 @@ def in_time(dataset: Dataset) -> bool:
 
 
 def diagnosis(
+    run: Run,
+    model: Model,
     dataset: Dataset,
     rows: np.ndarray,
     mean: np.ndarray,
     log_variance: np.ndarray,
-    groups: Groups,
-    found: bool,
-    bound: float | None,
-    error: float,
+    scores: Mapping[str, Any],
 ) -> dict[str, Any] | None:
-    """Of codes of these rows; None where every latent is a group of its own."""
+    """Of codes of these rows; None where every latent is a group of its own. Rows, bound and error are in the units
+    that the model sees; of counts, and of rows with covariates, the codes alone are looked at."""
     from partita.structure import diagnose_groups
 
+    groups, scale, told = model.recipe.groups, model.scale, {}
     if all(len(group) == 1 for group in groups) or not np.isfinite(mean).all():
         return None
     order = np.argsort(rows)  # as they follow each other
     mean, log_variance = mean[order].astype(np.float64), log_variance[order]
-    x = np.asarray(dataset.x[rows[order]], np.float64).reshape(len(rows), -1) * dataset.x_scale
-    told: dict[str, Any] = {"bound": bound, "error": error} if x.shape[1] <= MOST_FEATURES else {}
+    if prod(dataset.shape) <= MOST_FEATURES and not scale.counts and not run.covariates:
+        x = np.asarray(dataset.x[rows[order]], np.float64) * dataset.x_scale
+        seen, decoded = (np.asarray(scale.of(each)).reshape(len(x), -1) for each in (x, model.decode(mean)))
+        gaussian = str(model.recipe.architecture.likelihood).startswith("gaussian") and "elbo" in scores
+        bound = scores["elbo"] - float(scale.log_jacobian(tuple(dataset.shape))) if gaussian else None
+        told = {"x": seen, "bound": bound, "error": float(((decoded - seen) ** 2).mean())}
     said = diagnose_groups(
         mean,
         groups,
-        x if told else None,
+        told.pop("x", None),
         kl=kl_of_latents(mean, log_variance),
-        found=found,
+        found=run.program.finds_groups,
         time=in_time(dataset),
         **told,
     )

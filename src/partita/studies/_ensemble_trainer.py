@@ -10,6 +10,7 @@ import torch
 
 from partita.data import Dataset
 from partita.recipes import Candidate, Program, Recipe
+from partita.studies._seen import beside_of, scale_of
 from partita.studies.run import Run
 from partita.studies.source import labels_of
 from partita.studies.store import Store
@@ -109,12 +110,13 @@ class EnsembleTrainer:
             result = trained[position]
             if result.diverged is not None:
                 log.warning("%s: the loss was no longer finite at step %d; the run was ended", run.id, result.diverged)
-            self.store.finish(run, result)
+            self.store.finish(run, result, scale_of(run, self.dataset))
         checkpoints.clear()
 
     def _maker(self, run: Run) -> Make:
         dataset = self.dataset
         labels = required_labels(run.recipe, run.method, labels_of(dataset), dataset.size, dataset.labelled)
+        scale, beside = scale_of(run, dataset), beside_of(run, dataset)
 
         def make(recipes: list[Recipe], seeds: list[int], program: Program, candidate: Candidate) -> Ensemble:
             return Ensemble(
@@ -124,6 +126,8 @@ class EnsembleTrainer:
                 x_scale=dataset.x_scale,
                 u=None if labels is None else labels.u,
                 labelled=None if labels is None else labels.labelled,
+                scale=scale,
+                beside=beside,
                 batch_size=run.batch_size,
                 device=self.device,
                 compiled=worth_compiling(run.steps, self.device),

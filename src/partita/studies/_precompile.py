@@ -22,10 +22,13 @@ import numpy as np
 import torch
 
 from partita import __version__
+from partita.distributions import as_likelihood
+from partita.networks import Architecture
 from partita.recipes import Program, Recipe
 from partita.studies.run import Run
 from partita.training import Ensemble
 from partita.training.device import choose_device, compiler_folder, worth_compiling
+from partita.training.scale import Scale
 
 log = logging.getLogger("partita.compiler")
 
@@ -74,11 +77,22 @@ class Order:
             torch.zeros(1, *house.shape, device=device, dtype=torch.float32).expand(self.size, *house.shape),
             u=np.full((self.size, house.labels), 0.5) if house.labels else None,
             labelled=np.ones(self.size) if house.labels else None,
+            beside=self._beside(house),
+            scale=self._scale(house),
             batch_size=self.run["batch_size"],
             device=device,
             compiled=True,
             hold_out=self.program.hold_out,
         )
+
+    def _scale(self, house: Architecture) -> Scale:
+        ones = torch.ones(house.shape, dtype=torch.float64)
+        return Scale(self.run.get("scale", "none"), 0 * ones, ones, as_likelihood(house.likelihood).counts)
+
+    def _beside(self, house: Architecture) -> dict[str, np.ndarray]:
+        """As many numbers as runs have beside x."""
+        found = {"covariates": np.zeros((self.size, house.covariates))} if house.covariates else {}
+        return found | ({"exposure": np.ones(self.size)} if self.run.get("exposure") is not None else {})
 
 
 def precompile(companies: Sequence[Sequence[Run]], size: int, device: torch.device, stop: Callable[[], bool]) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 
 from partita.data import Dataset
 from partita.data._some_rows import ROWS_LOOKED_AT, shuffled_rows
@@ -72,8 +73,10 @@ def watched_metrics(names: str | Sequence[str], dataset: Dataset) -> Watched:
 
     def look(ensemble: Ensemble) -> np.ndarray:
         values = np.full((len(chosen), len(ensemble.seeds)), np.nan)
+        seen = {name: ensemble.beside[name] for name in ("covariates", "exposure") if name in ensemble.beside}
+        beside = {name: each[torch.as_tensor(rows, device=each.device)].cpu().numpy() for name, each in seen.items()}
         for position in range(len(ensemble.seeds)):
-            codes = model_of(ensemble, position).posterior(x)[0]
+            codes = model_of(ensemble, position).posterior(x, beside=beside)[0]
             if np.isfinite(codes).all():
                 values[:, position] = [CHEAP[name][0](codes, known, ensemble.recipe.groups) for name in chosen]
         return values

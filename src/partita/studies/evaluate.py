@@ -18,14 +18,17 @@ from partita.measures.aggregate import decompose
 from partita.measures.correlation import correlation, gaussian_tc, null_correlation
 from partita.measures.gaussian import DEAD_VARIANCE
 from partita.metrics.registry import in_classes
+from partita.studies._covariates import covariate_leakage
 from partita.studies._diagnosing import diagnosis
 from partita.studies._population import Population
 from partita.studies._scoring import agreement, scored, scored_as
+from partita.studies._seen import beside_of
 from partita.studies.run import Run
 from partita.studies.scores import Scores
 from partita.studies.source import labels_of
 from partita.studies.store import Store
 from partita.training import Model
+from partita.training.beside import Beside, taken
 from partita.training.labels import prepare_labels
 
 ROWS_SCORED = 10000
@@ -77,35 +80,27 @@ def evaluate_run(
     """
     model = store.model(run, dataset.x_scale, device)
     rows = some_rows(dataset.size, ROWS_SCORED)
-    x = dataset.x[rows]
-    mean, log_variance = _posterior(model, x)
+    x, beside = dataset.x[rows], beside_of(run, dataset, rows)
+    mean, log_variance = _posterior(model, x, beside)
     scores: dict[str, Any] = {"run": run.id, "scored": scored_as(metrics), "n": len(rows)}
-    scores |= _reconstruction(model, x, dataset.x_scale)
+    scores |= _reconstruction(model, x, dataset.x_scale, beside)
     grouping = "groups found in training" if run.program.finds_groups else "own groups"
     judged = partial(_judged, model.recipe.groups, grouping, dataset, rows, metrics, model.device)
-    scores |= judged(mean, log_variance, partial(_codes, model, dataset))
-    scores["gaussian_tc"] = _gaussian_tc(mean, _one_draw(model, x, mean, log_variance))
+    scores |= judged(mean, log_variance, partial(_codes, model, dataset, run))
+    scores["gaussian_tc"] = _gaussian_tc(mean, _one_draw(model, x, mean, log_variance, beside))
+    if run.covariates:
+        scores["covariates"] = covariate_leakage(run, dataset, rows, mean, model.recipe.groups)
     if model.recipe.architecture.posterior != "diagonal":
-        scores["correlation"] |= {"density": "product of the latents' own", "joint": _joint(model, x, scores)}
-    gaussian = str(model.recipe.architecture.likelihood).startswith("gaussian")
-    verdict = diagnosis(
-        dataset,
-        rows,
-        mean,
-        log_variance,
-        model.recipe.groups,
-        run.program.finds_groups,
-        scores.get("elbo") if gaussian else None,
-        scores["reconstruction_mse"],
-    )
+        scores["correlation"] |= {"density": "product of the latents' own", "joint": _joint(model, x, scores, beside)}
+    verdict = diagnosis(run, model, dataset, rows, mean, log_variance, scores)
     scores |= {} if verdict is None else {"diagnosis": verdict}
     if model.sees_labels:
         # An encoder that sees u can copy it: only codes from predicted labels compare with methods that never see any.
         y = labels_of(dataset)
         scale = prepare_labels(y, dataset.size, dataset.labelled).scale
         u = scale.of(y, dataset.size)
-        recon, kl = model.bound(x, u=u[rows])
-        told = judged(*_posterior(model, x, u[rows]), partial(_codes, model, dataset, u=u))
+        recon, kl = model.bound(x, u=u[rows], beside=beside)
+        told = judged(*_posterior(model, x, beside, u[rows]), partial(_codes, model, dataset, run, u=u))
         # a bound on log p(x|u): more is known, so it may lie far above the ELBO
         scores["with_u"] = {**told, "conditional_elbo": float(-(recon + kl).mean())}
     store.save_scores(run, scores)
@@ -118,18 +113,22 @@ def evaluate_agreement(
     """How far runs of one setting agree on their latents (UDR); None of a single run. Kept beside each run's scores."""
     if len(runs) < 2:
         return None
-    x = dataset.x[some_rows(dataset.size, ROWS_SCORED)]
-    found = agreement([store.model(run, dataset.x_scale, device).posterior(x) for run in runs]).as_dict()
+    rows = some_rows(dataset.size, ROWS_SCORED)
+    x, models = dataset.x[rows], [store.model(run, dataset.x_scale, device) for run in runs]
+    beside = [beside_of(run, dataset, rows) for run in runs]
+    found = agreement([model.posterior(x, beside=known) for model, known in zip(models, beside)]).as_dict()
     found["of"] = [run.id for run in runs]
     for run in runs:
         store.save_scores(run, (store.scores(run) or {}) | {"udr": found})
     return found
 
 
-def _posterior(model: Model, x: np.ndarray, u: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+def _posterior(
+    model: Model, x: np.ndarray, beside: Beside, u: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """Means and log-variances, these as far as an aggregated posterior can be made of them: an encoder that no KL holds
     back, a game's, may be surer than that."""
-    mean, log_variance = model.posterior(x, u)
+    mean, log_variance = model.posterior(x, u, beside)
     return mean, np.clip(log_variance, NARROWEST, WIDEST)
 
 
@@ -159,20 +158,22 @@ def _judged(
     return scores | scored(mean, log_variance, dataset.factors[rows], metrics, groups, dataset.truth_groups, everyone)
 
 
-def _codes(model: Model, dataset: Dataset, rows: np.ndarray, u: np.ndarray | None = None) -> np.ndarray:
+def _codes(model: Model, dataset: Dataset, run: Run, rows: np.ndarray, u: np.ndarray | None = None) -> np.ndarray:
     """Means of the posteriors of these rows, which may be more than fit into memory at once."""
     parts = np.split(rows, range(ROWS_A_PASS, len(rows), ROWS_A_PASS))
-    return np.concatenate([model.posterior(dataset.x[part], None if u is None else u[part])[0] for part in parts])
+    told = [None if u is None else u[part] for part in parts]
+    codes = [model.posterior(dataset.x[p], known, beside_of(run, dataset, p))[0] for p, known in zip(parts, told)]
+    return np.concatenate(codes)
 
 
-def _one_draw(model: Model, x: np.ndarray, mean: np.ndarray, log_variance: np.ndarray) -> np.ndarray:
+def _one_draw(model: Model, x: np.ndarray, mean: np.ndarray, log_variance: np.ndarray, beside: Beside) -> np.ndarray:
     """One draw of z from the posterior of each row."""
     if model.recipe.architecture.posterior == "diagonal":
         return one_draw(mean, log_variance, 0)
     noise = np.random.default_rng(0).standard_normal(mean.shape)
     parts = [slice(start, start + ROWS_A_PASS) for start in range(0, len(x), ROWS_A_PASS)]
     with torch.no_grad():
-        q = (model.encode(x[part]) for part in parts)
+        q = (model.encode(x[part], taken(beside, part)) for part in parts)
         drawn = [each.sample(torch.as_tensor(noise[part]).to(each.mean)).cpu() for part, each in zip(parts, q)]
     return torch.cat(drawn).numpy()
 
@@ -212,12 +213,12 @@ def group_sizes(latents: int, truth_groups: Sequence) -> tuple[int, ...]:
     return tuple(latents // count + (g < latents % count) for g in range(count))
 
 
-def _reconstruction(model: Model, x: np.ndarray, x_scale: float) -> dict[str, float]:
+def _reconstruction(model: Model, x: np.ndarray, x_scale: float, beside: Beside) -> dict[str, float]:
     observed = np.asarray(x, np.float64) * x_scale
-    error = ((model.reconstruct(x) - observed) ** 2).mean()
+    error = ((model.reconstruct(x, beside) - observed) ** 2).mean()
     bound = {}
     if model.has_bound:
-        recon, kl = model.bound(x)
+        recon, kl = model.bound(x, beside=beside)
         bound = {"recon": float(recon.mean()), "kl": float(kl.mean()), "elbo": float(-(recon + kl).mean())}
     return bound | {
         "reconstruction_mse": float(error),
@@ -257,12 +258,12 @@ def _correlation(
     return scores | {"by": "exact", "n": len(z), "groups": [list(group) for group in groups], "grouping": grouping}
 
 
-def _joint(model: Model, x: np.ndarray, scores: dict[str, Any]) -> dict[str, Any]:
+def _joint(model: Model, x: np.ndarray, scores: dict[str, Any], beside: Beside) -> dict[str, Any]:
     """The same of a posterior whose latents are correlated given x, by its joint densities: they know what the product
     of single ones does not, so TC and PC hold the posterior's own correlation as well."""
     rows = some_rows(len(x), ROWS_JOINT)
     with torch.no_grad():
-        q = model.encode(x[rows])
+        q = model.encode(x[rows], taken(beside, rows))
         noise = np.random.default_rng(0).standard_normal(tuple(q.mean.shape))
         z = q.sample(torch.as_tensor(noise, dtype=q.mean.dtype, device=q.mean.device))
         groups = [tuple(group) for group in scores["correlation"]["groups"]]

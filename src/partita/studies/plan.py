@@ -1,20 +1,24 @@
 """From what a person asked for to runs, and from runs to ensembles."""
 
+import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import Any
 
 from partita.data import Dataset
-from partita.distributions import Likelihood
+from partita.distributions import Likelihood, as_likelihood
 from partita.distributions.likelihoods import by_name
 from partita.networks.architecture import NetworkFunction
 from partita.recipes import RECIPES, Program, Recipe
 from partita.recipes._equation import keywords, usual_latents
 from partita.recipes._own_methods import Method, has_no_groups
+from partita.studies._seen import exposures, learned_covariates
 from partita.studies.run import Run, check_option, edition_of, method_named
 from partita.studies.source import described, labels_of
-from partita.training.defaults import check_likelihood, choose_likelihood, choose_network
+from partita.training.beside import sees_beside
+from partita.training.covariates import Covariates
+from partita.training.defaults import LINEAR_GAUSSIAN, check_likelihood, choose_network, choose_units, with_noise
 from partita.training.labels import required_labels
 from partita.training.own_parts import given
 
@@ -44,6 +48,9 @@ def plan(
     steps: int = 5000,
     batch_size: int = 128,
     learning_rate: float = 1e-3,
+    scale: str = "auto",
+    exposure: str | None = None,
+    covariates: Sequence[str] = (),
 ) -> list[Run]:
     """The cross product of methods, option values and seeds. `options` maps a keyword to the values it takes.
 
@@ -63,6 +70,9 @@ def plan(
     hidden : widths of the hidden layers.
     seeds : one run each.
     steps, batch_size, learning_rate : of the training.
+    scale : of the observations, "none", "standard", "one", or "auto"; the runs have the one that was chosen.
+    exposure : of counts, what rates are proportional to: "total", each row's sum, or a column of numbers by name.
+    covariates : columns and factors by name that encoder and decoder see.
 
     Returns
     -------
@@ -81,7 +91,11 @@ def plan(
     architecture = {"network": network, "likelihood": by_name(likelihood), "hidden": list(hidden)}
     if precision != "float32":  # named only where it differs: the ids of runs from before it could stay as they were
         architecture["precision"] = precision
-    data = described(dataset)
+    data, beside = described(dataset), learned_covariates(dataset, covariates) or ()
+    if beside:
+        architecture["covariates"] = Covariates.from_json(beside).width
+    if exposure is not None:
+        exposures(dataset, exposure)  # refused before anything is written
     if dataset.size < 2:
         raise ValueError(f"{dataset.name} has {dataset.size} row; training needs at least 2")
     runs = []
@@ -89,7 +103,7 @@ def plan(
         for name in options or {}:
             check_option(method, name)
         settle = _beside_a_recipe if isinstance(method, Recipe | Program) else _settled
-        own, house = settle(method, dataset, architecture, latents, groups)
+        own, house, units = settle(method, dataset, architecture, latents, groups, scale)
         name, house, sources = _by_name(method, {"shape": list(dataset.shape), **house})
         for values in product(*(options or {}).values()):
             chosen = own | dict(zip(options or {}, values))
@@ -98,7 +112,8 @@ def plan(
             own_house = house | {"network": "auto"} if found else house
             runs += [
                 Run(name, chosen, own_house, data, steps, min(batch_size, dataset.size),
-                    learning_rate, seed, sources=sources)
+                    learning_rate, seed, sources=sources, scale=units, exposure=exposure,
+                    covariates=beside)
                 for seed in seeds
             ]  # fmt: skip
     runs = _as_methods_need(runs, dataset)
@@ -110,9 +125,15 @@ def plan(
 
 
 def _settled(
-    method: Method, dataset: Dataset, house: Mapping[str, Any], latents: int | None, groups: Sequence | str | None
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """A method's options and architecture: what was asked for, else the papers' on their data, else what suits."""
+    method: Method,
+    dataset: Dataset,
+    house: Mapping[str, Any],
+    latents: int | None,
+    groups: Sequence | str | None,
+    scale: str,
+) -> tuple[dict[str, Any], dict[str, Any], str]:
+    """A method's options and architecture, and the scale of its data: what was asked for, else the papers' on their
+    data, else what suits."""
     # a file may be called anything
     paper = PAPER_SETTINGS.get(dataset.name, {}) if "path" not in dataset.description else {}
     if latents is None:
@@ -125,22 +146,33 @@ def _settled(
     elif isinstance(groups, str):
         raise has_no_groups(method)
     network, likelihood = house["network"], house["likelihood"]
+    asked = paper.get("likelihood", "auto") if likelihood == "auto" else likelihood
+    gaussian = method in LINEAR_GAUSSIAN
+    chosen = choose_units(dataset.x, dataset.x_scale, "gaussian" if gaussian else asked, scale)
+    if asked == "auto":  # how much is noise depends on the number of latents
+        asked = with_noise(chosen, dataset.x, dataset.x_scale, own["latents"]).likelihood
     if network == "auto":
-        network = paper.get("network") or choose_network(dataset.shape)[0]
-    if likelihood == "auto":  # how much is noise depends on the number of latents
-        likelihood = paper.get("likelihood") or choose_likelihood(dataset.x, dataset.x_scale, own["latents"])[0]
-    return own, {**house, "network": network, "likelihood": likelihood}
+        network = paper.get("network") or choose_network(dataset.shape, asked)[0]
+    return own, {**house, "network": network, "likelihood": asked}, chosen.scale.name
 
 
 def _beside_a_recipe(
-    method: Method, dataset: Dataset, house: Mapping[str, Any], latents: int | None, groups: Sequence | str | None
-) -> tuple[dict[str, Any], dict[str, Any]]:
+    method: Method,
+    dataset: Dataset,
+    house: Mapping[str, Any],
+    latents: int | None,
+    groups: Sequence | str | None,
+    scale: str,
+) -> tuple[dict[str, Any], dict[str, Any], str]:
     """What was asked for beside a recipe, which brings everything: refused where it is something else."""
     own = {"latents": latents, "groups": groups}
     unasked = {"network": "auto", "likelihood": "auto", "hidden": list(HIDDEN)}
+    assert isinstance(method, Recipe | Program)
+    recipe = method if isinstance(method, Recipe) else method.recipe
     return (
         {name: value for name, value in own.items() if value is not None},
         {name: value for name, value in house.items() if name not in unasked or value != unasked[name]},
+        choose_units(dataset.x, dataset.x_scale, recipe.architecture.likelihood, scale).scale.name,
     )
 
 
@@ -161,9 +193,23 @@ def _as_methods_need(runs: Sequence[Run], dataset: Dataset) -> list[Run]:
             recipe, edition = run.recipe, edition_of(run.program)
             labels = required_labels(recipe, run.method, labels_of(dataset), dataset.size, dataset.labelled)
             changes[run.setting] = {"edition": edition} | ({} if recipe.players else {"steps": 1})
+            changes[run.setting] |= _as_seen(run)
             if labels is not None:
                 changes[run.setting]["architecture"] = {**run.architecture, "labels": labels.u.shape[1]}
     return [replace(run, **changes[run.setting]) for run in runs]
+
+
+def _as_seen(run: Run) -> dict[str, Any]:
+    """ValueError where a method cannot see what was asked for; rates that it need not know of are left out."""
+    family = as_likelihood(run.recipe.architecture.likelihood)
+    if run.exposure is not None and not family.counts:
+        raise ValueError(f"exposure is for counts, and the likelihood is {family.name!r}: leave it out")
+    if sees_beside(run.program):
+        return {}
+    if run.covariates or run.exposure is not None:
+        what = "covariates" if run.covariates else "exposure"
+        raise ValueError(f"{run.method} takes no {what}: leave them out, or use another method, such as vae")
+    return {"scale": "none"} if family.counts else {}
 
 
 def ensembles(
@@ -177,7 +223,8 @@ def ensembles(
     """
     shared: dict[Any, list[Run]] = {}
     for run in runs:
-        shared.setdefault((run.program.structure, run.steps, run.batch_size), []).append(run)
+        seen = (run.scale, run.exposure, json.dumps(run.covariates))
+        shared.setdefault((run.program.structure, run.steps, run.batch_size, seen), []).append(run)
     pieces = []
     for together in shared.values():
         if waiting is not None and not any(run.id in waiting for run in together):

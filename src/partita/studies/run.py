@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -13,7 +13,9 @@ from partita.recipes._equation import keywords
 from partita.recipes._own_methods import Method, as_function, method_name
 from partita.studies.source import identity
 from partita.training.carry import carried_by
+from partita.training.covariates import Covariates
 from partita.training.own_parts import find
+from partita.training.scale import SCALES
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,9 @@ class Run:
 
     A method, network or likelihood of one's own is here by its name, and `sources` has a digest of its source: with
     another source it is another run.
+
+    `scale` says in which units the model sees the data, `exposure` what rates of counts are proportional to, and
+    `covariates` what is seen beside them (`training.covariates`). They are not written where there are none.
     """
 
     method: str
@@ -37,6 +42,9 @@ class Run:
     seed: int
     edition: int = 1
     sources: Mapping[str, str] = field(default_factory=dict)
+    scale: str = "none"
+    exposure: str | None = None
+    covariates: Sequence[Mapping[str, Any]] = ()
 
     def __post_init__(self):
         for name in ("options", "architecture", "data", "sources"):
@@ -44,6 +52,8 @@ class Run:
                 raise ValueError(f"{name} must be an object of names and values, got {getattr(self, name)!r}")
         if self.method not in self.sources:
             method_named(self.method)
+        if self.scale not in SCALES[1:]:
+            raise ValueError(f"scale must be one of {', '.join(SCALES[1:])}, got {self.scale!r}")
         for name, least in (("steps", 1), ("batch_size", 1), ("seed", 0)):
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
@@ -68,6 +78,11 @@ class Run:
         if not isinstance(method, Recipe | Program) or self.learning_rate != Adam().learning_rate:
             house["learning_rate"] = self.learning_rate
         return build(method, **options, **house)
+
+    @property
+    def known_covariates(self) -> Covariates | None:
+        """What its encoder and decoder see beside the data."""
+        return Covariates.from_json(self.covariates) if self.covariates else None
 
     @property
     def lacks(self) -> str | None:
@@ -103,6 +118,8 @@ class Run:
     def setting(self) -> str:
         """All but the seed, for people: runs with equal settings are repetitions of each other."""
         parts = [f"{name}={_short(value)}" for name, value in sorted(self.options.items())]
+        parts += [f"scale={self.scale}"] if self.scale != "none" else []
+        parts += [f"covariates={'+'.join(each['name'] for each in self.covariates)}"] if self.covariates else []
         return f"{self.method}({', '.join(parts)})"
 
     def as_json(self) -> dict:
@@ -111,6 +128,9 @@ class Run:
             del content["edition"]
         if not self.sources:
             del content["sources"]
+        for name, nothing in (("scale", "none"), ("exposure", None), ("covariates", ())):
+            if content[name] in (nothing, []):
+                del content[name]
         return content
 
     @classmethod

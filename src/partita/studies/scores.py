@@ -75,6 +75,7 @@ class Scores(TypedDict, total=False):
     diagnosis: dict[str, Any]  # verdict, reasons, numbers of `structure.Diagnosis`, where groups have several latents
     udr: dict[str, Any]
     with_u: dict[str, Any]
+    covariates: dict[str, Any]
 
 
 class RunScores(Scores):

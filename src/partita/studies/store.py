@@ -25,14 +25,18 @@ import numpy as np
 import torch
 from filelock import FileLock, Timeout
 
+from partita.distributions import as_likelihood
 from partita.studies.run import Run
 from partita.training import Checkpoints, History, Model
 from partita.training.checkpoint import company_of
 from partita.training.files import append_line, digest_of, make_folder, read_json, remove, write_bytes, write_json
 from partita.training.model import check_parameters
 from partita.training.program import Trained
+from partita.training.scale import UNSCALED, Scale
 from partita.training.tensors import read_tensors, write_tensors
 
+# Of names of tensors that are no weights, but the units that a model sees data in.
+SCALE = "scale."
 # What result.json of partita 0.1 says, which had no digest.
 RESULT_OF_0_1 = {"status", "step", "diverged_at", "groups", "merges"}
 
@@ -103,16 +107,17 @@ class Store:
     def log(self, run: Run, history: History, position: int) -> None:
         append_line(self.folder_of(run) / "history.jsonl", _row(history, position, len(history.steps) - 1))
 
-    def finish(self, run: Run, trained: Trained) -> None:
-        """Writes the log, the weights and, last, how the run ended. Where it found its groups, those with both, and the
-        evidence; where several candidates were trained, whose weights these are; where rows were held out, of which
-        step they are."""
+    def finish(self, run: Run, trained: Trained, scale: Scale = UNSCALED) -> None:
+        """Writes the log, the weights with the scale of the data and, last, how the run ended. Where it found its
+        groups, those with both, and the evidence; where several candidates were trained, whose weights these are; where
+        rows were held out, of which step they are."""
         log = self._write_history(run, trained.history, 0, synced=True)
         found: dict[str, Any] = {} if trained.groups is None else {"groups": [list(group) for group in trained.groups]}
         if trained.candidate:
             found["candidate"] = trained.candidate
         about = {"run": run.id, "step": trained.step, **found}
-        write_tensors(self.folder_of(run) / "weights.safetensors", "weights", trained.model, about)
+        units = {f"{SCALE}{name}": value for name, value in scale.tensors().items()}
+        write_tensors(self.folder_of(run) / "weights.safetensors", "weights", trained.model | units, about)
         status = "finished" if trained.diverged is None else "diverged"
         ending = {"status": status, "step": trained.step, "diverged_at": trained.diverged, **found}
         if trained.groups is not None:
@@ -151,6 +156,7 @@ class Store:
         tensors, about = self.weights(run)
         if (lacking := run.lacks) is not None:
             raise ValueError(lacking)
+        units = {name.removeprefix(SCALE): tensors.pop(name) for name in list(tensors) if name.startswith(SCALE)}
         try:
             candidate = run.program.candidates[about.get("candidate", 0)]
             groups = tuple(tuple(group) for group in about["groups"]) if candidate.finds_groups else None
@@ -158,7 +164,10 @@ class Store:
             check_parameters(recipe, tensors)
         except (ValueError, TypeError, KeyError, IndexError) as error:
             raise ValueError(f"{path} does not fit what the run is: {error}") from None
-        return Model(recipe, tensors, x_scale, device or "cpu")
+        scale = Scale(run.scale, **units, counts=as_likelihood(recipe.architecture.likelihood).counts)
+        known = run.known_covariates
+        average = None if known is None else known.average(1)[0]
+        return Model(recipe, tensors, x_scale, device or "cpu", scale=scale, average=average)
 
     def weights(self, run: Run) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
         """The trained parameters, and what their file says of them; ValueError where they are not this run's."""

@@ -1,6 +1,7 @@
 """What to do with an array when its owner said nothing."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from math import prod
 from numbers import Integral
 from typing import Any
@@ -10,8 +11,10 @@ import numpy as np
 from partita.data._some_rows import ROWS_LOOKED_AT, spread_rows
 from partita.distributions import LIKELIHOODS, Likelihood, as_likelihood
 from partita.networks.bodies import takes
+from partita.training.scale import Scale, choose_scale, measure_scale, rows_to_measure
 
 NUMBERS_LOOKED_AT = 1 << 22
+LINEAR_GAUSSIAN = ("pca", "ica")  # methods that are, whatever likelihood is asked for
 FEWEST_ROWS = 50  # in each half
 # Widths of kernels, in standard deviations of a coordinate times the root of their number.
 KERNEL_WIDTHS = (4.0, 2.0, 1.0, 0.7)
@@ -20,9 +23,11 @@ RIDGE = 0.1
 LEAST_SHARE, LEAST = 1e-3, 1e-8
 
 
-def choose_network(shape: Sequence[int]) -> tuple[str, str]:
+def choose_network(shape: Sequence[int], likelihood: str | Likelihood = "gaussian") -> tuple[str, str]:
     """The network for observations of this shape, and why."""
     shape = tuple(shape)
+    if len(shape) == 1 and as_likelihood(likelihood).counts:
+        return "nearly_linear", "logarithms of rates are nearly linear in their causes: gains multiply, and some bend"
     if takes("burgess", shape) and shape[0] in (1, 3):
         return "burgess", "images of 32 or 64 pixels get the convolutions of Burgess et al. 2018"
     if takes("conv", shape):
@@ -30,15 +35,69 @@ def choose_network(shape: Sequence[int]) -> tuple[str, str]:
     return "mlp", "vectors, and images of fewer than 16 or more than 256 pixels, get fully connected layers"
 
 
+@dataclass(frozen=True)
+class Chosen:
+    """How data are seen: a likelihood, the scale of the observations, and why, each in words."""
+
+    likelihood: str | Likelihood
+    why: str
+    scale: Scale
+    why_scale: str
+
+
 def choose_likelihood(x: np.ndarray, x_scale: float, latents: int) -> tuple[str, str]:
-    """The likelihood for these observations, and why: the first of `LIKELIHOODS` that takes such data unasked."""
-    vectors = x.ndim == 2
-    rows = (_shuffled_rows(x) if vectors else np.asarray(x[:ROWS_LOOKED_AT], np.float64)) * x_scale
-    family, why = next((each, why) for each in LIKELIHOODS.values() if (why := each.unasked(rows)))
-    noise = noise_variance(rows, latents) if vectors and family.of_noise is not None else None
+    """The likelihood for these observations as they are, and why."""
+    chosen = choose_seen(x, x_scale, latents, scale="none")
+    assert isinstance(chosen.likelihood, str)
+    return chosen.likelihood, chosen.why
+
+
+def choose_seen(
+    x: Any,
+    x_scale: float,
+    latents: int,
+    likelihood: str | Likelihood = "auto",
+    scale: str = "auto",
+) -> Chosen:
+    """Likelihood and scale of these observations, of which so many latents explain a part."""
+    chosen = choose_units(x, x_scale, likelihood, scale)
+    return with_noise(chosen, x, x_scale, latents) if likelihood == "auto" else chosen
+
+
+def choose_units(
+    x: Any, x_scale: float, likelihood: str | Likelihood, scale: str, exposure: np.ndarray | None = None
+) -> Chosen:
+    """The same without a Gaussian's variance. Where the likelihood is "auto", the first of `LIKELIHOODS` that takes
+    such data unasked."""
+    rows, why = _some_rows(x, x_scale), "as asked"
+    if isinstance(likelihood, str) and likelihood == "auto":
+        family, why = next((each, why) for each in LIKELIHOODS.values() if (why := each.unasked(rows)))
+        likelihood = family.name
+    family = as_likelihood(likelihood)
+    if (scale != "none" or exposure is not None) and (family.counts or family.unitless or scale != "auto"):
+        rows = rows_to_measure(x, x_scale)
+    name, why_scale = choose_scale(scale, family, rows)
+    if exposure is not None and len(exposure) != len(rows):
+        exposure = exposure[spread_rows(len(exposure), len(rows))]
+    return Chosen(likelihood, why, measure_scale(name, family, rows, exposure), why_scale)
+
+
+def with_noise(chosen: Chosen, x: Any, x_scale: float, latents: int) -> Chosen:
+    """For vectors, a likelihood with the variance that so many latents leave unexplained, in the units of the scale (of
+    logarithms, for counts), where its family has such a variant and the rows can tell."""
+    family = as_likelihood(chosen.likelihood)
+    noise = None
+    if x.ndim == 2 and family.of_noise is not None:
+        rows = chosen.scale.shown(family, _some_rows(x, x_scale))
+        noise = unexplained(rows, latents) if family.counts else noise_variance(rows, latents)
     if noise is None or family.of_noise is None:
-        return family.name, why
-    return family.of_noise(noise), "real numbers get a Gaussian with the variance that latents cannot explain"
+        return chosen
+    why = chosen.why.replace("one learned variance", "the variance that latents cannot explain")
+    return replace(chosen, likelihood=family.of_noise(noise), why=why)
+
+
+def _some_rows(x: Any, x_scale: float) -> np.ndarray:
+    return (_shuffled_rows(x) if x.ndim == 2 else np.asarray(x[:ROWS_LOOKED_AT], np.float64)) * x_scale
 
 
 def check_likelihood(likelihood: str | Likelihood, x: Any, x_scale: float) -> None:
@@ -68,6 +127,14 @@ def choose_latents(x: np.ndarray) -> tuple[int, str]:
 
 
 def noise_variance(x: np.ndarray, latents: int) -> float | None:
+    """What so many latents leave `unexplained`; None where that is next to nothing, or x cannot tell."""
+    noise = unexplained(x, latents)
+    if noise is None:
+        return None
+    return noise if noise > max(LEAST_SHARE * float(x[: len(x) // 2].var(0).mean()), LEAST) else None
+
+
+def unexplained(x: np.ndarray, latents: int) -> float | None:
     """What is left of a feature's variance when so many coordinates of its row are known; None where x cannot tell.
 
     The coordinates are principal ones of half of the rows. Of the other half they leave what lies off their plane, less
@@ -93,8 +160,7 @@ def noise_variance(x: np.ndarray, latents: int) -> float | None:
         kernel = {"kernel": "rbf", "gamma": 1 / (2 * latents * width**2)}
         curve = KernelRidge(alpha=RIDGE, **kernel).fit(known[:half], off[:half])  # type: ignore[arg-type]
         errors.append(np.square(off[half:] - curve.predict(known[half:])).sum())
-    noise = float(min(errors)) / ((len(x) - half) * (features - latents))
-    return noise if noise > max(LEAST_SHARE * spread, LEAST) else None
+    return float(min(errors)) / ((len(x) - half) * (features - latents))
 
 
 def _shuffled_rows(x: np.ndarray) -> np.ndarray:

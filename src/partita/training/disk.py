@@ -63,3 +63,24 @@ class OnDisk:
             bad = int(index.reshape(-1)[np.argmin(np.isfinite(rows.reshape(len(rows), -1)).all(1))])
             raise ValueError(f"row {bad} of the data on disk holds NaN or infinite values")
         return torch.from_numpy(np.ascontiguousarray(rows)).reshape(*index.shape, *self.shape[1:])
+
+
+def readable(x: Any, device: torch.device) -> Tensor | OnDisk:
+    if isinstance(x, OnDisk):
+        return OnDisk(x.x, device)  # each ensemble reads ahead for itself
+    return on_device(x, device) if isinstance(x, np.ndarray | Tensor) else OnDisk(x, device)
+
+
+def on_device(x: np.ndarray | Tensor, device: torch.device) -> Tensor:
+    if isinstance(x, np.ndarray) and not x.flags.writeable:
+        x = np.asarray(_Unlocked(x))
+    return torch.as_tensor(x, device=device)
+
+
+class _Unlocked:
+    """The same numbers in the same place, for torch, which warns of arrays that are read-only. Nobody here writes to
+    the data; and switching a warning off is not for one thread alone."""
+
+    def __init__(self, x: np.ndarray):
+        self.x = x  # alive as long as its numbers are looked at
+        self.__array_interface__ = x.__array_interface__ | {"data": (x.ctypes.data, False)}

@@ -1,7 +1,7 @@
 """E models of one structure, trained as one: every parameter is a leaf with a leading model axis."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -13,17 +13,19 @@ from torch.func import vmap
 from partita.networks._building import built
 from partita.recipes import HoldOut, Player, Recipe
 from partita.recipes.hold_out import NOTHING
+from partita.training.beside import rows_beside
 from partita.training.capture import Captured
 from partita.training.carry import Carried
 from partita.training.device import check_precision, reproducibly
 from partita.training.device import compiled as by_compiler
-from partita.training.disk import STEPS_AHEAD, OnDisk
+from partita.training.disk import STEPS_AHEAD, OnDisk, readable
 from partita.training.draws import Draws, seed_of
 from partita.training.finish import Finish, constants, finished, needs_finishing, rows_to_look_at
 from partita.training.held_out import HeldOut
 from partita.training.objective import moves, noise_columns, objective, values_at
 from partita.training.ranks import ALONE, Ranks
 from partita.training.row_parallel import check_row_parallel
+from partita.training.scale import UNSCALED, Scale
 
 log = logging.getLogger("partita")
 
@@ -40,7 +42,8 @@ class Ensemble:
     The runs share the data and nothing else: gradients of the summed loss fall apart into each model's own, the
     optimiser works element by element, and each run draws its own noise. So one model's NaN stays its own.
 
-    `x` is an array or tensor, which moves to the device as a whole, or an array on disk, which stays there. Rows of the
+    `x` is an array or tensor, which moves to the device as a whole, or an array on disk, which stays there. `beside`
+    are arrays of as many rows, by the names they have in a `Batch`: labels, covariates and the like. Rows of the
     `hold_out` are never drawn: the runs do not know of them. Several `ranks` share the rows of every batch, and all
     hold the same models. `finish` is what a candidate does to the networks once the steps are over.
     """
@@ -52,8 +55,10 @@ class Ensemble:
         x: Any,
         *,
         x_scale: float = 1.0,
+        scale: Scale = UNSCALED,
         u: np.ndarray | None = None,
         labelled: np.ndarray | None = None,
+        beside: Mapping[str, np.ndarray] | None = None,
         batch_size: int,
         device: torch.device,
         compiled: bool = False,
@@ -66,14 +71,11 @@ class Ensemble:
         check_precision(recipes[0].architecture.precision, device)
         self.recipes, self.seeds, self.device = list(recipes), list(seeds), device
         self.recipe, self.ranks, self.finish = self.recipes[0], ranks, finish
-        if self.recipe.labels != "none" and (u is None or u.shape[-1] != self.recipe.architecture.labels):
-            expected = self.recipe.architecture.labels
-            raise ValueError(f"the method needs labels u, {expected} a row; got {None if u is None else u.shape}")
-        self.x = _readable(x, device)
-        self.x_scale = x_scale
-        self.labels = {} if u is None else {"u": _on_device(u, device).float()}
-        if labelled is not None:
-            self.labels["labelled"] = _on_device(labelled, device).float()
+        self.x = readable(x, device)
+        self.x_scale, self.scale = x_scale, scale.to(device, torch.float32)
+        self.beside = rows_beside(self.recipe, {"u": u, "labelled": labelled, **(beside or {})}, device)
+        if scale.needs_exposure and "exposure" not in self.beside:
+            self.beside["exposure"] = torch.ones(len(self.x), device=device, dtype=torch.float32)
         self.split, self.judged_by = hold_out.rows(len(self.x)), hold_out.by
         self.size = len(self.split.training)
         batch_size = min(batch_size, self.size)
@@ -250,8 +252,13 @@ class Ensemble:
     def observe(self, rows: Tensor, own: Tensor | None = None) -> dict[str, Tensor]:
         """What is known of these rows of the data; x where there are ranks that share them, of the rows `own`."""
         x = self.x[rows if own is None else own].to(torch.float32)
-        known = {"x": x if self.x_scale == 1.0 else x * self.x_scale}
-        return known | {name: values[rows] for name, values in self.labels.items()}
+        x = x if self.x_scale == 1.0 else x * self.x_scale
+        known = {name: values[rows].float() for name, values in self.beside.items()}
+        if own is None:
+            return self.scale.seen({"x": x, **known})
+        beside = {name: values[own].float() for name, values in self.beside.items()}
+        # of x this rank has its own rows, and sees them so; everything else is there for all rows
+        return {**self.scale.seen({**known, "x": x}, x=False), "x": self.scale.seen({"x": x, **beside})["x"]}
 
     def _observe(self, index: Tensor, own: Tensor | None = None) -> dict[str, Tensor]:
         """The same of rows by what was drawn."""
@@ -277,24 +284,3 @@ class Ensemble:
         if self.device.type == "cuda":
             values = values.pin_memory()
         return values.to(self.device, non_blocking=True)
-
-
-def _readable(x: Any, device: torch.device) -> Tensor | OnDisk:
-    if isinstance(x, OnDisk):
-        return OnDisk(x.x, device)  # each ensemble reads ahead for itself
-    return _on_device(x, device) if isinstance(x, np.ndarray | Tensor) else OnDisk(x, device)
-
-
-def _on_device(x: np.ndarray | Tensor, device: torch.device) -> Tensor:
-    if isinstance(x, np.ndarray) and not x.flags.writeable:
-        x = np.asarray(_Unlocked(x))
-    return torch.as_tensor(x, device=device)
-
-
-class _Unlocked:
-    """The same numbers in the same place, for torch, which warns of arrays that are read-only. Nobody here writes to
-    the data; and switching a warning off is not for one thread alone."""
-
-    def __init__(self, x: np.ndarray):
-        self.x = x  # alive as long as its numbers are looked at
-        self.__array_interface__ = x.__array_interface__ | {"data": (x.ctypes.data, False)}

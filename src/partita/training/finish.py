@@ -68,7 +68,7 @@ def _normalise(recipe: Recipe, modules: Mapping[str, nn.Module], rows: Mapping[s
     knobs = {name: torch.tensor(value_at(value, 0), dtype=x.dtype).to(x) for name, value in recipe.knobs.items()}
     for layer in layers:
         layer.keeping = True
-    trace = recipe.trace(modules, Batch(x, len(x), rows.get("u"), rows.get("labelled")), noise, knobs)
+    trace = recipe.trace(modules, Batch(size=len(x), carry={}, **rows), noise, knobs)
     if "x" not in trace.drawn:
         trace.px  # noqa: B018  decodes, so that the decoder's layers see data too
     for layer in layers:

@@ -12,6 +12,7 @@ from partita.data._some_rows import ROWS_LOOKED_AT
 from partita.distributions import DiagonalNormal
 from partita.recipes import LatentMap, Passage
 from partita.recipes.program import Codes
+from partita.training.beside import Beside
 from partita.training.ensemble import Ensemble
 from partita.training.model import Model
 
@@ -38,20 +39,25 @@ def map_latents(before: Ensemble, onward: Ensemble, passages: Sequence[Passage])
 
 
 def model_of(ensemble: Ensemble, position: int, *, best: bool = False) -> Model:
-    return Model(ensemble.recipe, ensemble.model(position, best=best), ensemble.x_scale, ensemble.device)
+    parameters = ensemble.model(position, best=best)
+    return Model(ensemble.recipe, parameters, ensemble.x_scale, ensemble.device, scale=ensemble.scale)
 
 
-def some_rows(ensemble: Ensemble, most: int = ROWS_LOOKED_AT) -> np.ndarray:
-    """Of the rows held out for judging where there are some, else of those trained on."""
+def some_rows(ensemble: Ensemble, most: int = ROWS_LOOKED_AT) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Of the rows held out for judging where there are some, else of those trained on: x, and what an encoder sees
+    beside it."""
     split = ensemble.split
     rows = split.judging if len(split.judging) else split.training
     rows = rows[np.sort(np.random.default_rng(0).permutation(len(rows))[:most])]
-    return ensemble.x[torch.as_tensor(rows, device=ensemble.x.device)].cpu().numpy()
+    at = torch.as_tensor(rows, device=ensemble.x.device)
+    seen = {name: values for name, values in ensemble.beside.items() if name in ("covariates", "exposure")}
+    return ensemble.x[at].cpu().numpy(), {name: values[at].cpu().numpy() for name, values in seen.items()}
 
 
-def codes_of(model: Model, x: np.ndarray, device: torch.device) -> Codes:
+def codes_of(model: Model, x: np.ndarray, device: torch.device, beside: Beside | None = None) -> Codes:
     """One draw from each posterior of x, and the posteriors' means and log-variances."""
-    mean, log_variance = (torch.as_tensor(part, dtype=torch.float64, device=device) for part in model.posterior(x))
+    found = model.posterior(x, beside=beside)
+    mean, log_variance = (torch.as_tensor(part, dtype=torch.float64, device=device) for part in found)
     noise = torch.randn(mean.shape, generator=torch.Generator().manual_seed(0), dtype=torch.float64).to(device)
     return Codes(DiagonalNormal(mean, log_variance).sample(noise), mean, log_variance)
 
@@ -101,7 +107,8 @@ def _combine(state: dict[str, Tensor], position: int, wanted: LatentMap, warm: E
     """
     names, latents = (*at.makes, *at.reads), at.latents
     weight, bias, entry, *offset = (state[f"parameters{name}"][position] for name in names)
-    log_variance = codes_of(model_of(warm, position), some_rows(warm), warm.device).log_variance
+    x, beside = some_rows(warm)
+    log_variance = codes_of(model_of(warm, position), x, warm.device, beside).log_variance
     transform, centre = (torch.as_tensor(part, device=warm.device) for part in (wanted.transform, wanted.centre))
     entry, both = entry[:, :latents], slice(latents, 2 * latents)
     for constant in offset:

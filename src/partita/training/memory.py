@@ -8,6 +8,7 @@ from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.autograd.graph import saved_tensors_hooks
 
+from partita.distributions import as_likelihood
 from partita.networks._building import built
 from partita.recipes import Recipe
 from partita.training.carry import carried_by, rows_shown
@@ -79,6 +80,10 @@ def _rows(recipe: Recipe, batch_size: int) -> dict[str, Tensor]:
     if house.labels:
         rows |= {"u": _floats(batch_size, house.labels)}
         rows |= {"labelled": _floats(batch_size)}
+    if house.covariates:
+        rows |= {"covariates": _floats(batch_size, house.covariates)}
+    if as_likelihood(house.likelihood).counts:  # told what to expect, or not
+        rows |= {"exposure": _floats(batch_size, *house.shape)}
     return rows
 
 

@@ -9,11 +9,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from partita.distributions import Posterior
+from partita.distributions import Decoded, Posterior
 from partita.measures.labels import label_kl
 from partita.networks._building import built, own_parameters
 from partita.recipes import Ramp, Recipe
 from partita.trace import Batch, Dream, WakeWithLabels
+from partita.training.beside import Beside, taken
+from partita.training.scale import UNSCALED, Scale
 
 ROWS_A_PASS = 4096
 CODES_AVERAGED, DIFFERENCE = 64, 1e-3  # of loadings
@@ -34,13 +36,16 @@ def check_parameters(recipe: Recipe, parameters: Mapping[str, Tensor]) -> None:
 
 @dataclass(frozen=True)
 class Model:
-    """Arrays in, arrays out, a few thousand rows at a time. `x_scale` turns stored values into observations."""
+    """Arrays in, arrays out, a few thousand rows at a time. `x_scale` turns stored values into observations, of which
+    the networks see the `scale`. Where covariates are not given, `average` ones (c,) stand in for them."""
 
     recipe: Recipe
     parameters: Mapping[str, Tensor]
     x_scale: float = 1.0
     device: torch.device | str = "cpu"
     dtype: torch.dtype = torch.float32
+    scale: Scale = UNSCALED
+    average: np.ndarray | None = None
 
     @cached_property
     def networks(self) -> dict[str, nn.Module]:
@@ -61,14 +66,22 @@ class Model:
         """Whether the encoder takes labels; without them, it takes those that the model's predictor finds in x."""
         return isinstance(self.recipe.trace, WakeWithLabels)
 
-    def posterior(self, x: np.ndarray, u: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """Means and log-variances of q(z|x), (n, K) each; where the encoder sees labels u, of q(z|x,u)."""
-        mean, log_variance = self._by_rows(x, self._encode, u)
+    def posterior(
+        self, x: np.ndarray, u: np.ndarray | None = None, beside: Beside | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Means and log-variances of q(z|x), (n, K) each; where the encoder sees labels u, of q(z|x,u). `beside` has
+        what else is known of the rows, by its name in a `Batch`."""
+
+        def numbers(batch: Batch) -> tuple[Tensor, Tensor]:
+            q = self.recipe.trace.encode(self.networks, batch)
+            return q.mean, q.log_variance
+
+        mean, log_variance = self._by_rows(numbers, x, u, beside)
         return mean, log_variance
 
-    def encode(self, x: np.ndarray) -> Posterior:
+    def encode(self, x: np.ndarray, beside: Beside | None = None) -> Posterior:
         """q(z|x) itself, of rows that fit into one pass."""
-        return self.recipe.trace.encode(self.networks, self._tensor(x) * self.x_scale, None)
+        return self.recipe.trace.encode(self.networks, self._batch(x, len(x), beside or {}))
 
     def prior(self, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Means and log-variances of p(z|u) at labels u (n, m) between 0 and 1, (n, K) each; ValueError where the prior
@@ -76,11 +89,11 @@ class Model:
         if not self.sees_labels:
             raise ValueError("this method has one prior p(z) for all observations: there is no p(z|u)")
 
-        def density(rows: Tensor, _) -> tuple[Tensor, Tensor]:
+        def density(rows: Tensor) -> tuple[Tensor, Tensor]:
             found = self.networks["prior"](rows)
             return found.mean, found.log_variance
 
-        mean, log_variance = self._by_rows(u, density, scale=1.0)
+        mean, log_variance = self._in_parts(lambda part: density(self._tensor(u[part])), u.shape)
         return mean, log_variance
 
     @property
@@ -88,26 +101,34 @@ class Model:
         """Whether there is a likelihood, and so an ELBO."""
         return not isinstance(self.recipe.trace, Dream)
 
-    def decode(self, z: np.ndarray) -> np.ndarray:
+    def decode(self, z: np.ndarray, beside: Beside | None = None) -> np.ndarray:
         """E[x|z] in the units of the observations, (n, *shape)."""
-        decoder = self.networks["decoder"]
-        (mean,) = self._by_rows(z, lambda rows, _: (decoder(rows).mean,), scale=1.0)
-        return mean
+        (mean,) = self._in_parts(lambda part: (self.decoded(z[part], taken(beside, part)).mean,), z.shape)
+        return self.scale.back(mean, self._told(len(z), beside or {}).get("covariates"))
 
-    def reconstruct(self, x: np.ndarray) -> np.ndarray:
+    def decoded(self, z: np.ndarray, beside: Beside | None = None) -> Decoded:
+        """p(x|z) itself, as the model sees x, of rows that fit into one pass."""
+        known = {name: self._tensor(values) for name, values in self._told(len(z), beside or {}).items()}
+        if "exposure" in known:
+            axes = len(self.recipe.architecture.shape)
+            known["exposure"] = self._scale.expected(known["exposure"], axes, known.get("covariates"))
+        beside_z = Batch(x=self._tensor(z), size=len(z), carry={}, **known).for_decoder if self.has_bound else ()
+        return self.networks["decoder"](self._tensor(z), *beside_z)
+
+    def reconstruct(self, x: np.ndarray, beside: Beside | None = None) -> np.ndarray:
         """E[x|z] at the posterior means."""
-        (mean,) = self._by_rows(x, lambda rows, _: (self.recipe.trace.reconstruct(self.networks, rows),))
-        return mean
+        (mean,) = self._by_rows(lambda batch: (self.recipe.trace.reconstruct(self.networks, batch),), x, beside=beside)
+        return self.scale.back(mean, self._told(len(x), beside or {}).get("covariates"))
 
-    def sample(self, n: int, seed: int = 0) -> np.ndarray:
+    def sample(self, n: int, seed: int = 0, beside: Beside | None = None) -> np.ndarray:
         """Observations E[x|z] for n draws from the prior, (n, *shape)."""
         trace = self.recipe.trace
         if isinstance(trace, Dream):
             generator = torch.Generator(self.device).manual_seed(seed)
             drawn = {name: self._noise(n, columns, generator) for name, columns in self.recipe.noise.items()}
             with torch.no_grad():
-                return trace.generate(self.networks, drawn)["x"].cpu().numpy()
-        return self.decode(self._prior_codes(n, seed))
+                return self.scale.back(trace.generate(self.networks, drawn)["x"].cpu().numpy())
+        return self.decode(self._prior_codes(n, seed), beside)
 
     def loadings(self, z: np.ndarray | None = None) -> np.ndarray:
         """How each number of an observation changes with each latent, (D, K): the Jacobian of E[x|z], averaged over
@@ -129,9 +150,11 @@ class Model:
         prior = self.recipe.trace.prior_of(self.networks, self.knobs)
         return prior.sample(n, self.recipe.architecture.latents, np.random.default_rng(seed))
 
-    def bound(self, x: np.ndarray, seed: int = 0, u: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+    def bound(
+        self, x: np.ndarray, seed: int = 0, u: np.ndarray | None = None, beside: Beside | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """-log p(x|z) with one draw of z, and KL(q(z|x) || p(z)), a value a row: the ELBO, minus their sum, is a bound
-        on log p(x).
+        on log p(x), in nats of x as it was given, whatever the scale that the model sees it in.
 
         Where the encoder sees labels, the model is p(u) p(z|u) p(x|z), and u is as latent as z. From Jensen's
         inequality with q(u|x) q(z|x,u), the predictor and the encoder,
@@ -147,9 +170,9 @@ class Model:
         if isinstance(passed, WakeWithLabels):
             passed, columns = replace(passed, imputed=True), columns | {"u": passed.labels}
 
-        def both(rows: Tensor, told: Tensor | None) -> tuple[Tensor, Tensor]:
+        def both(batch: Batch) -> tuple[Tensor, Tensor]:
+            rows, told = batch.x, batch.u
             noise = {name: self._noise(len(rows), n, generator) for name, n in columns.items()}
-            batch = Batch(rows, len(x))
             if isinstance(passed, WakeWithLabels):
                 labels = rows.new_zeros(len(rows), passed.labels) if told is None else told
                 batch = replace(batch, u=labels, labelled=rows.new_full((len(rows),), float(told is not None)))
@@ -159,25 +182,39 @@ class Model:
                 kl = kl + label_kl(trace)
             return -trace.px.log_prob(rows), kl
 
-        recon, kl = self._by_rows(x, both, u)
-        return recon, kl
-
-    def _encode(self, rows: Tensor, u: Tensor | None) -> tuple[Tensor, Tensor]:
-        q = self.recipe.trace.encode(self.networks, rows, u)
-        return q.mean, q.log_variance
+        recon, kl = self._by_rows(both, x, u, beside)
+        observed = (beside or {}).get("observed")
+        return recon - self.scale.log_jacobian(x.shape[1:], observed), kl
 
     def _by_rows(
-        self, x: np.ndarray, compute: Callable, u: np.ndarray | None = None, scale: float | None = None
+        self, compute: Callable, x: np.ndarray, u: np.ndarray | None = None, beside: Beside | None = None
     ) -> tuple[np.ndarray, ...]:
-        scale = self.x_scale if scale is None else scale
-        pieces = []
+        known = {**(beside or {}), **({} if u is None else {"u": u})}
+        return self._in_parts(lambda part: compute(self._batch(x[part], len(x), taken(known, part))), x.shape)
+
+    def _in_parts(self, compute: Callable, shape: tuple[int, ...]) -> tuple[np.ndarray, ...]:
+        rows = self._rows_a_pass(shape)
         with torch.no_grad():
-            rows = self._rows_a_pass(x.shape)
-            for start in range(0, len(x), rows):
-                part = slice(start, start + rows)
-                beside = None if u is None else self._tensor(u[part])
-                pieces.append([piece.cpu().numpy() for piece in compute(self._tensor(x[part]) * scale, beside)])
+            parts = [compute(slice(start, start + rows)) for start in range(0, shape[0], rows)]
+            pieces = [[piece.cpu().numpy() for piece in part] for part in parts]
         return tuple(np.concatenate(column) for column in zip(*pieces))
+
+    def _batch(self, x: np.ndarray, size: int, beside: Beside) -> Batch:
+        known = {name: self._tensor(values) for name, values in self._told(len(x), beside).items()}
+        return Batch(size=size, carry={}, **self._scale.seen({"x": self._tensor(x) * self.x_scale, **known}))
+
+    def _told(self, rows: int, beside: Beside) -> Beside:
+        """With what networks expect and nobody said."""
+        unsaid: dict[str, np.ndarray] = {}
+        if self.scale.needs_exposure:
+            unsaid["exposure"] = np.ones(rows)
+        if self.average is not None:
+            unsaid["covariates"] = np.tile(self.average, (rows, 1))
+        return {**unsaid, **beside}
+
+    @cached_property
+    def _scale(self) -> Scale:
+        return self.scale.to(self.device, self.dtype)
 
     def _rows_a_pass(self, shape: tuple[int, ...]) -> int:
         if torch.device(self.device).type != "cpu":

@@ -11,7 +11,7 @@ import sys
 import types
 import warnings
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import Field, fields, is_dataclass
 from functools import partial
 from pathlib import Path
 from textwrap import dedent
@@ -122,12 +122,18 @@ def _described(part: Any, above: tuple[int, ...] = ()) -> str:
     if isinstance(part, list | tuple):
         return f"({', '.join(map(inside, part))})"
     if is_dataclass(part) and not isinstance(part, type):
-        return inside(type(part)) + inside({each.name: getattr(part, each.name) for each in fields(part)})
+        said = {each.name: getattr(part, each.name) for each in fields(part) if _said(part, each)}
+        return inside(type(part)) + inside(said)
     if isinstance(part, types.MethodType):
         return f"{inside(part.__self__)}.{part.__name__}"
     if isinstance(part, types.FunctionType):
         return _source(part) + inside([inspect.getclosurevars(part).nonlocals, part.__defaults__, part.__kwdefaults__])
     return _source(part) if isinstance(part, type) else re.sub(r" at 0x[0-9a-f]+", "", repr(part))
+
+
+def _said(part: Any, each: Field) -> bool:
+    """Whether a field is part of a description: one that came in a later release, where it is not the default."""
+    return not each.metadata.get("later") or getattr(part, each.name) != each.default
 
 
 def _source(part: Any) -> str:

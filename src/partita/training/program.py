@@ -245,7 +245,8 @@ def replicas_of(
 
 def _codes(ensemble: Ensemble, position: int, best: bool, most: int) -> Codes:
     """The first rank's, so that all ranks decide alike."""
-    codes = codes_of(model_of(ensemble, position, best=best), some_rows(ensemble, most), ensemble.device)
+    x, beside = some_rows(ensemble, most)
+    codes = codes_of(model_of(ensemble, position, best=best), x, ensemble.device, beside)
     ensemble.ranks.share([codes.z, codes.mean, codes.log_variance])
     return codes
 

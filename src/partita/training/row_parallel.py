@@ -71,8 +71,8 @@ class RowParallel:
         own = [each.rows if isinstance(each, Own) else self._own(each) for each in inputs]
         return gathered(self.network(*own), self.ranks)
 
-    def _own(self, common: Tensor) -> Tensor:
-        return own_rows(common, 0, self.ranks.rank, self.ranks.size)
+    def _own(self, common: Tensor | None) -> Tensor | None:
+        return None if common is None else own_rows(common, 0, self.ranks.rank, self.ranks.size)
 
 
 @dataclass(frozen=True, eq=False)

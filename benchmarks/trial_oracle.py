@@ -1,0 +1,109 @@
+"""Which step loses a world: the coordinates, their grouping, or who judges?
+
+    python benchmarks/trial_oracle.py linear,linear-K32,bent-3,bent-10 --seeds 0:100 --processes 2
+
+Worlds of `worlds.py`, development seeds (below 1,000). Solved, as `bench_worlds.py` counts it, by
+- ICA: Picard-O, grouped without labels;
+- told: the coordinates of Picard-O or JADE, whichever is better, in groups told by the truth; unbent from there where
+  rows are bent;
+- truth: unbent from the linear map nearest to the truth, in true groups (bent worlds only);
+- ours: `structure.unmixed` as it is.
+What "told" loses, the coordinates lose; what "ours" loses beyond it, grouping and judge.
+"""
+
+import argparse
+import multiprocessing
+import os
+import sys
+import warnings
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from pathlib import Path
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+sys.path.insert(0, str(Path(__file__).parent))
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from bench_worlds import TEST_ROWS, WITHIN, ceiling, wilson
+from partita.measures._ica import jade, picard
+from partita.structure import align, unmixed
+from partita.structure._unbending import Bend, Start, unbend
+from partita.structure.unmixed import Principal
+
+
+def told_groups(codes: np.ndarray, truth: np.ndarray, groups: tuple) -> tuple:
+    """Each coordinate in the true group that explains it best, as many in each as there are."""
+    known = np.empty((codes.shape[1], len(groups)))
+    for number, group in enumerate(groups):
+        design = np.c_[truth[:, list(group)], np.ones(len(codes))]
+        left = codes - design @ np.linalg.lstsq(design, codes, rcond=None)[0]
+        known[:, number] = 1 - left.var(0) / codes.var(0)
+    places = [number for number, group in enumerate(groups) for _ in group]
+    chosen = linear_sum_assignment(-known[:, places])[1]
+    return tuple(
+        tuple(k for k in range(codes.shape[1]) if places[chosen[k]] == number) for number in range(len(groups))
+    )
+
+
+def looked_at(job: tuple[str, int]) -> dict:
+    import torch
+
+    from worlds import FAMILIES, draw
+
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(1)
+    family, seed = job
+    world, bent = draw(FAMILIES[family], seed), FAMILIES[family].condition is not None
+    train, test = world.rows(0), world.rows(1, TEST_ROWS)
+    x, sizes, groups = train.x.astype(float), world.options["groups"], train.truth_groups
+    line = ceiling(train, test, bent) - WITHIN
+    principal = Principal.of(x, sum(sizes))
+    white, fresh = principal.white(x), principal.white(test.x.astype(float))
+
+    def solves(bend: Bend, found: tuple) -> bool:
+        return align(bend(fresh), test.truth, found, groups).r2 > line
+
+    def unbent(start: Start) -> Bend:
+        return unbend(white, [start], steps=800)[0].codes if bent else start.bend
+
+    told = []
+    for solve in (partial(picard, seed=0), jade):
+        straight = Bend.straight(solve(white).T)
+        start = Start(straight, told_groups(straight(white), train.truth, groups))
+        told.append(solves(unbent(start), start.groups))
+    found = {"ICA": unmixed(x, sum(sizes), sizes, bends=False), "ours": unmixed(x, sum(sizes), sizes)}
+    solved = {
+        name: align(each.codes(test.x), test.truth, each.groups, groups).r2 > line for name, each in found.items()
+    }
+    scaled = (train.truth - train.truth.mean(0)) / train.truth.std(0)
+    left, _, right = np.linalg.svd(np.linalg.lstsq(white, scaled, rcond=None)[0])
+    nearest = Start(Bend.straight(left @ right), tuple(map(tuple, groups)))
+    truth = {"truth": solves(unbent(nearest), nearest.groups)} if bent else {}
+    return {"family": family, "seed": seed, "told": any(told), **solved, **truth}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("families")
+    parser.add_argument("--seeds", default="0:20")
+    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
+    asked = parser.parse_args()
+    low, high = map(int, asked.seeds.split(":"))
+    jobs = [(family, seed) for family in asked.families.split(",") for seed in range(low, high)]
+    with ProcessPoolExecutor(asked.processes, mp_context=multiprocessing.get_context("spawn")) as pool:
+        rows = list(pool.map(looked_at, jobs))
+    print("| family | worlds | ICA | told | truth | ours |\n|---|---|---|---|---|---|")
+    for family in asked.families.split(","):
+        own = [row for row in rows if row["family"] == family]
+        counts = [
+            sum(row[name] for row in own) if name in own[0] else None for name in ("ICA", "told", "truth", "ours")
+        ]
+        shown = ["" if count is None else f"{count} ({wilson(count, len(own))})" for count in counts]
+        print(f"| {family} | {len(own)} | {' | '.join(shown)} |")
+    print("solved when told, not by ours:", [(r["family"], r["seed"]) for r in rows if r["told"] and not r["ours"]])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,51 @@
+"""The run that `fit` trains."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from partita.recipes import Candidate, Program, Recipe
+from partita.training import Ensemble, History
+from partita.training.beside import Beside
+from partita.training.callbacks import call, check_callbacks
+from partita.training.device import choose_device
+from partita.training.program import Make, Trained, train_models
+
+LOG_POINTS = 100
+
+
+def ensembles_of(rows: Mapping[str, Any], beside: Beside, batch_size: int, device: Any) -> Make:
+    """Ensembles of these rows, `x` with its scales, and what is known beside them."""
+    device, size = choose_device(device), len(rows["x"])
+
+    def make(recipes: list[Recipe], seeds: list[int], program: Program, candidate: Candidate) -> Ensemble:
+        return Ensemble(
+            recipes,
+            seeds,
+            **rows,
+            beside=beside,
+            batch_size=min(int(batch_size), size),
+            device=device,
+            hold_out=program.hold_out,
+            finish=candidate.finish,
+        )
+
+    return make
+
+
+def train(estimator: Any, program: Program, rows: Mapping[str, Any], beside: Beside) -> Trained:
+    """One run by the estimator's settings; ValueError where one is below its least value."""
+    for name, least in (("steps", 1), ("batch_size", 1), ("seed", 0)):
+        if int(getattr(estimator, name)) < least:
+            raise ValueError(f"{name} must be at least {least}, got {getattr(estimator, name)}")
+    make, steps = ensembles_of(rows, beside, estimator.batch_size, estimator.device), int(estimator.steps)
+
+    def on_log(step: int, history: History) -> bool:
+        quantities = dict(zip(history.names, history.row(-1)[:, 0].tolist()))
+        if estimator.verbose and quantities and len(history.steps) % (LOG_POINTS // 10) == 0:
+            values = "  ".join(f"{name} {v:.4g}" for name, v in quantities.items())
+            print(f"step {step} of {estimator.steps}: {values}")
+        return call(check_callbacks(estimator.callbacks), step, quantities=quantities)
+
+    log_every = max(1, steps // LOG_POINTS)
+    (trained,) = train_models([program], [int(estimator.seed)], make, steps, log_every=log_every, on_log=on_log)
+    return trained

@@ -1,0 +1,78 @@
+"""The user's own tables from the command line: scale, covariates, exposures."""
+
+import json
+
+import numpy as np
+import pytest
+
+from .test_commands import refused
+
+
+@pytest.fixture
+def tables(tmp_path):
+    """Cells of three donors as counts, and as measurements in odd units."""
+    rng = np.random.default_rng(0)
+    donor = rng.integers(0, 3, 120)
+    rates = np.exp(rng.normal(size=(120, 2)) @ rng.normal(size=(2, 5)) * 0.5 + 2 + 0.5 * donor[:, None])
+    counts, measured = rng.poisson(rates), rates * 10.0 ** np.arange(5)
+    for name, x in (("counts", counts), ("measured", measured)):
+        lines = ["a,b,c,d,e,donor,total"]
+        lines += [
+            ",".join([*(f"{value:.6g}" for value in row), "xyz"[d], f"{row.sum():.6g}"]) for row, d in zip(x, donor)
+        ]
+        (tmp_path / f"{name}.csv").write_text("\n".join(lines))
+    return tmp_path
+
+
+def described(folder) -> list[dict]:
+    return [json.loads(path.read_text()) for path in folder.glob("runs/*/run.json")]
+
+
+TRAIN = ["train", "vae", "--latents", "2", "--steps", "4"]
+FACTORS = ":factors=donor,total"
+
+
+def test_covariates_and_scale_by_name(partita, tables):
+    words = ["--covariates", "donor,total", "--out", "study"]
+    ended = partita(*TRAIN, "--data", "measured.csv" + FACTORS, *words)
+    assert ended.returncode == 0, ended.stderr
+    assert "partita: note: --scale standard: standard deviations from" in ended.stderr
+    (run,) = described(tables / "study")
+    assert run["scale"] == "standard"
+    assert [each["name"] for each in run["covariates"]] == ["donor", "total"]
+    assert len(run["covariates"][0]["levels"]) == 3
+    assert partita("evaluate", "study").returncode == 0
+    assert partita("report", "study").returncode == 0
+    assert "Covariates of vae" in (tables / "study" / "report.html").read_text()
+
+
+def test_counts_are_seen(partita, tables):
+    ended = partita(*TRAIN, "--data", "counts.csv" + FACTORS, "--exposure", "total", "--out", "study")
+    assert ended.returncode == 0, ended.stderr
+    assert "--scale standard: counts stay what they are" in ended.stderr
+    (run,) = described(tables / "study")
+    assert run["architecture"]["likelihood"].startswith("negative_binomial")
+    assert run["exposure"] == "total"
+
+
+def test_no_scale_is_the_run_of_before(partita, tables):
+    for scale in ("none", "auto"):
+        words = ["--data", "groups:size=60", "--scale", scale, "--out", "study"]
+        assert partita(*TRAIN, *words).returncode == 0
+    (run,) = described(tables / "study")
+    assert "scale" not in run
+
+
+@pytest.mark.parametrize(
+    ("data", "words", "said"),
+    [
+        ("counts.csv" + FACTORS, ["--covariates", "dono"], ["counts has no column 'dono'", "donor"]),
+        ("counts.csv:columns=a,b", ["--covariates", "donor"], ["counts has no column 'donor'", "no factors"]),
+        ("counts.csv" + FACTORS, ["--scale", "standrad"], ["unknown scale 'standrad'", "standard"]),
+        ("measured.csv" + FACTORS, ["--exposure", "total"], ["exposure is for counts"]),
+        ("measured.csv" + FACTORS, ["--likelihood", "poisson"], ["takes whole counts", "counts are whole"]),
+        ("measured.csv" + FACTORS, ["--likelihood", "categorical:3,4"], ["blocks of 3, 4 are 7 columns"]),
+    ],
+)
+def test_what_cannot_be_is_refused_in_one_line(partita, tables, data, words, said):
+    refused(partita(*TRAIN, "--data", data, *words, "--out", "study"), *said)
