@@ -17,10 +17,10 @@ class Painter:
 
     shape: tuple[int, ...]
 
-    def decode(self, z):
+    def decode(self, z, beside=None):
         return np.asarray(z, np.float64).reshape(len(z), *self.shape)
 
-    def posterior(self, x):
+    def posterior(self, x, beside=None):
         means = np.asarray(x, np.float64).reshape(len(x), -1)
         return means, np.full_like(means, -2.0)
 
