@@ -54,11 +54,7 @@ def maps(model: Any, X: Any, *, places: Any = None, groups: Sequence | None = No
     >>> data = pt.data.from_array(frames, samples="pixels")
     >>> model = pt.Disentangler("pca", latents=2).fit(data.x)
     >>> figure = maps(model, data, groups=[(0, 1)])
-<<<<<<< HEAD
-    >>> figure.axes[0].images[0].get_array().shape, len(figure.axes[3].lines[0].get_xdata())
-=======
     >>> figure.axes[0].images[0].get_array().shape, len(figure.axes[-1].lines[1].get_xdata())
->>>>>>> plot
     ((5, 6), 20)
     """
     seen = opened(model, X)
