@@ -92,8 +92,11 @@ class Opened:
         return np.asarray(self.x[rows], np.float32)
 
     def encode(self, rows: Any) -> tuple[np.ndarray, np.ndarray]:
-        known = {} if isinstance(self.model, Disentangler) else {"beside": self.beside(rows)}
-        mean, log_variance = self.model.posterior(np.asarray(self.x[rows]), **known)
+        x = np.asarray(self.x[rows])
+        if isinstance(self.model, Disentangler):
+            mean, log_variance = self.model.posterior(x)
+        else:
+            mean, log_variance = self.model.posterior(x, beside=self.beside(rows))
         return mean, log_variance
 
     def reconstructed(self, rows: Any) -> np.ndarray:

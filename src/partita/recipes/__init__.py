@@ -31,6 +31,7 @@ __all__ = [
 from dataclasses import replace
 from functools import partial
 from inspect import signature
+from typing import Any
 
 from partita.data._nearest import nearest
 from partita.recipes._own_methods import Method, as_function, method_name
@@ -137,12 +138,13 @@ def build(
     whole(least=0, patience=patience)
     if judge not in JUDGES:
         raise ValueError(f"unknown judge {judge!r}{nearest(judge, JUDGES)}; choose from {', '.join(JUDGES)}")
-    make = as_function(method, RECIPES)
+    make: Any = as_function(method, RECIPES)
     groups = options.get("groups")
     if start not in STARTS:
         raise ValueError(f"unknown start {start!r}{nearest(start, STARTS)}; choose from {', '.join(STARTS)}")
     if make is ica and groups is not None:
-        make, start, options["network"] = grouped_ica, "unmixed", "linear"
+        start, options["network"] = "unmixed", "linear"
+        make = grouped_ica
     if start == "unmixed":
         if restarts > 1 or "groups" not in signature(make).parameters:
             raise ValueError('start="unmixed" is for methods with groups, and for restarts=1')

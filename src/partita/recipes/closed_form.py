@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from partita.distributions import as_groups
+from partita.distributions import Groups, as_groups
 from partita.measures._ica import independent_coordinates, unmixing
 from partita.measures.autoencoder import mean_reconstruction, weight_norm
 from partita.recipes.program import Candidate, Phase, Program
@@ -55,10 +55,7 @@ def ica(*, latents: int = 6, groups=None, **architecture) -> Program | Recipe:
 
 def grouped_ica(*, latents: int = 6, groups=None, **architecture) -> Recipe:
     """What `ica` is with groups: solved where it starts (`recipes.unmixed`), and nobody takes a step."""
-    _diagonal("ica", architecture)
-    architecture = architecture | {"network": "linear", "likelihood": "gaussian"}
-    recipe = one_player((), {}, groups=as_groups(groups, latents), latents=latents, **architecture)
-    return replace(recipe, players=())
+    return _solved("ica", as_groups(groups, latents), latents, architecture)
 
 
 def ae_ica(*, weight_decay: float = 1e-3, latents: int = 6, **architecture) -> Program:
@@ -133,10 +130,15 @@ def set_widths(networks: Networks, x: Tensor) -> None:
 
 
 def _linear(method: str, solve, latents: int, architecture: dict) -> Program:
+    recipe = _solved(method, as_groups(None, latents), latents, architecture)
+    return Program((Candidate((Phase(recipe),), finish=solve),))
+
+
+def _solved(method: str, groups: Groups, latents: int, architecture: dict) -> Recipe:
+    """The recipe of a linear Gaussian model, with nobody to take steps."""
     _diagonal(method, architecture)
     architecture = architecture | {"network": "linear", "likelihood": "gaussian"}
-    recipe = one_player((), {}, groups=as_groups(None, latents), latents=latents, **architecture)
-    return Program((Candidate((Phase(replace(recipe, players=())),), finish=solve),))
+    return replace(one_player((), {}, groups=groups, latents=latents, **architecture), players=())
 
 
 def _diagonal(method: str, architecture: dict) -> None:
