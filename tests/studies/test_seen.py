@@ -92,7 +92,7 @@ def test_covariates_are_measured_and_on_the_page(which, request, tmp_path):
     page = write_page(store, data, tmp_path / "page.html").read_text()
     assert "Covariates of pdisvae" in page
     assert '<th scope="row">donor</th>' in page
-    assert "<td>standard</td>" in page
+    assert "<dt>scale</dt><dd>standard</dd>" in page
 
 
 def test_what_was_interrupted_goes_on_to_the_same_weights(cells, tmp_path):
