@@ -86,7 +86,19 @@ def _by_truth(settings: Sequence[Setting]) -> str:
         return f"{label} recovers the true groups with R² {best:.2f}."
     worst, last = found[-1]
     most, least = f"R² {best:.2f}{whose[label]}", f"{worst:.2f}{whose[last]}"
-    return f"{label} recovers the true groups best, with {most}; {last} least, with {least}."
+    sentence = f"{label} recovers the true groups best, with {most}; {last} least, with {least}."
+    unsure = _overlapping(settings, label)
+    return f"{sentence} Over these seeds that is not surely more than {' or '.join(unsure)}." if unsure else sentence
+
+
+def _overlapping(settings: Sequence[Setting], best: str) -> list[str]:
+    """The settings whose interval over seeds reaches into that of the best one."""
+    found = {each.label: COLUMN["R2"].summary(record.scores for record in each.records) for each in settings}
+    spans = {
+        label: score.interval for label, score in found.items() if score is not None and score.interval is not None
+    }
+    low = spans[best][0] if best in spans else None
+    return [label for label, span in spans.items() if low is not None and label != best and span[1] >= low]
 
 
 def _by_verdict(settings: Sequence[Setting]) -> str:
