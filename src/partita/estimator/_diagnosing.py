@@ -85,14 +85,13 @@ def _as_seen(model: Any, X: np.ndarray, mean: np.ndarray) -> tuple[np.ndarray | 
     fitted, seen = model._fitted(), model.seen_
     if seen.scale.counts or seen.covariates is not None or seen.filling is not None:
         return None, None, None
-    scale = seen.scale
-    x = np.asarray(scale.of(X.astype(np.float64) * model.x_scale_)).reshape(len(X), -1)
     if isinstance(fitted.recipe.trace, Dream):
-        return x, None, None
-    decoded = np.asarray(scale.of(fitted.decode(mean.astype(np.float64)))).reshape(len(X), -1)
+        scaled = seen.scale.of(X.astype(np.float64) * model.x_scale_)
+        return np.asarray(scaled).reshape(len(X), -1), None, None
+    x, error = fitted.seen_and_error(X, mean)
     gaussian = isinstance(model.likelihood_, str) and model.likelihood_.startswith("gaussian")
     bound = None
     if gaussian:
         recon, kl = fitted.bound(X)
-        bound = -float((recon + kl).mean()) - float(scale.log_jacobian(X.shape[1:]))
-    return x, bound, float(((decoded - x) ** 2).mean())
+        bound = -float((recon + kl).mean()) - float(seen.scale.log_jacobian(X.shape[1:]))
+    return x, bound, error

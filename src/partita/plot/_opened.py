@@ -108,9 +108,11 @@ class Opened:
     def scale(self) -> Scale:
         return self.model.seen_.scale if isinstance(self.model, Disentangler) else self.model.scale
 
-    def as_seen(self, x: np.ndarray) -> np.ndarray:
-        """Observations (n, ...) in the units that the model sees them in, (n, D)."""
-        return np.asarray(self.scale.of(np.asarray(x, np.float64) * self.x_scale)).reshape(len(x), -1)
+    def seen_and_error(self, rows: Any) -> tuple[np.ndarray, float]:
+        """Rows in the units that the model sees, (n, D), and its squared error there."""
+        if isinstance(self.model, Disentangler):
+            return self.model._fitted().seen_and_error(np.asarray(self.x[rows]), self.encode(rows)[0])
+        return self.model.seen_and_error(np.asarray(self.x[rows]), self.encode(rows)[0], self.beside(rows))
 
     def decode(self, z: np.ndarray, beside: dict[str, np.ndarray] | None = None) -> np.ndarray:
         model = self.model

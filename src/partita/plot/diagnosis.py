@@ -108,8 +108,7 @@ def _diagnosed(model: Any, X: Any, time: bool) -> Diagnosis:
     mean, log_variance = seen.encode(slice(None))
     kl, x, error = kl_of_latents(mean, log_variance), None, None
     if not seen.scale.counts:  # principal components of counts are no match
-        x, decoded = (seen.as_seen(each) for each in (np.asarray(seen.x), seen.reconstructed(slice(None))))
-        error = float(((decoded - x) ** 2).mean())
+        x, error = seen.seen_and_error(slice(None))
     return diagnose_groups(mean.astype(np.float64), seen.groups, x, kl=kl, error=error, time=time)
 
 

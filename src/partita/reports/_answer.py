@@ -158,7 +158,5 @@ def _of_model(view: View) -> list[str]:
     if seen.scale.counts or view.record.run.covariates:  # principal components of those rows are no match
         return sentences
     rows = some_rows(len(seen.rows), ROWS_BESIDE_PCA)
-    chosen = seen.rows[rows]
-    x, decoded = (seen.as_seen(each) for each in (seen.observed(chosen), seen.reconstructed(chosen)))
-    error = float(((decoded - x) ** 2).mean())
+    x, error = seen.seen_and_error(seen.rows[rows])
     return sentences + beside_pca(x, seen.latents, None, error)[0]

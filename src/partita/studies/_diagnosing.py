@@ -39,11 +39,10 @@ def diagnosis(
     order = np.argsort(rows)  # as they follow each other
     mean, log_variance = mean[order].astype(np.float64), log_variance[order]
     if prod(dataset.shape) <= MOST_FEATURES and not scale.counts and not run.covariates:
-        x = np.asarray(dataset.x[rows[order]], np.float64) * dataset.x_scale
-        seen, decoded = (np.asarray(scale.of(each)).reshape(len(x), -1) for each in (x, model.decode(mean)))
+        seen, error = model.seen_and_error(np.asarray(dataset.x[rows[order]]), mean)
         gaussian = str(model.recipe.architecture.likelihood).startswith("gaussian") and "elbo" in scores
         bound = scores["elbo"] - float(scale.log_jacobian(tuple(dataset.shape))) if gaussian else None
-        told = {"x": seen, "bound": bound, "error": float(((decoded - seen) ** 2).mean())}
+        told = {"x": seen, "bound": bound, "error": error}
     said = diagnose_groups(
         mean,
         groups,

@@ -1,7 +1,7 @@
 """How the rows of a data set are seen by the models of a run: their scale, and what is known beside them."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -55,7 +55,7 @@ def scale_of(run: Run, dataset: Dataset) -> Scale:
 
 def exposures(dataset: Dataset, exposure: str) -> np.ndarray:
     """A positive number a row, 1 on average: a column of this name, else for "total" the sum of the row."""
-    columns = _own_columns(dataset)
+    columns = dataset.columns
     if exposure in columns and columns[exposure].dtype.kind in "iuf":
         values = columns[exposure].astype(np.float64)
     elif exposure == TOTAL:
@@ -71,7 +71,7 @@ def exposures(dataset: Dataset, exposure: str) -> np.ndarray:
 def columns_named(dataset: Dataset, names: Sequence[str]) -> dict[str, np.ndarray]:
     """What is known of the rows by name: columns as they are; factors as levels, or where they are many, as numbers in
     their order."""
-    columns = _own_columns(dataset)
+    columns = dataset.columns
     places = {name: place for place, name in enumerate(dataset.factor_names)}
     found = {}
     for name in names:
@@ -85,7 +85,3 @@ def columns_named(dataset: Dataset, names: Sequence[str]) -> dict[str, np.ndarra
             many = dataset.factor_sizes[places[name]] > MOST_CLASSES
             found[name] = np.asarray(dataset.factors[:, places[name]]).astype(np.float64 if many else str)
     return found
-
-
-def _own_columns(dataset: Dataset) -> Mapping[str, np.ndarray]:
-    return getattr(dataset, "columns", {})  # data sets of files have some

@@ -115,6 +115,16 @@ class Model:
         beside_z = Batch(x=self._tensor(z), size=len(z), carry={}, **known).for_decoder if self.has_bound else ()
         return self.networks["decoder"](self._tensor(z), *beside_z)
 
+    def seen_and_error(
+        self, x: np.ndarray, codes: np.ndarray, beside: Beside | None = None
+    ) -> tuple[np.ndarray, float]:
+        """Observations x in the units that the model sees, (n, D), and there the mean squared error of E[x|z] at their
+        codes: as other models of the same rows, PCA say, are to be compared."""
+        covariates = (beside or {}).get("covariates")
+        both = np.asarray(x, np.float64) * self.x_scale, self.decode(codes, beside)
+        seen, decoded = (np.asarray(self.scale.of(each, covariates)).reshape(len(x), -1) for each in both)
+        return seen, float(((decoded - seen) ** 2).mean())
+
     def reconstruct(self, x: np.ndarray, beside: Beside | None = None) -> np.ndarray:
         """E[x|z] at the posterior means."""
         (mean,) = self._by_rows(lambda batch: (self.recipe.trace.reconstruct(self.networks, batch),), x, beside=beside)
