@@ -12,11 +12,12 @@ What "told" loses, the coordinates lose; what "ours" loses beyond it, grouping a
 """
 
 import argparse
+import json
 import multiprocessing
 import os
 import sys
 import warnings
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import partial
 from pathlib import Path
 
@@ -63,7 +64,7 @@ def looked_at(job: tuple[str, int]) -> dict:
     white, fresh = principal.white(x), principal.white(test.x.astype(float))
 
     def solves(bend: Bend, found: tuple) -> bool:
-        return align(bend(fresh), test.truth, found, groups).r2 > line
+        return bool(align(bend(fresh), test.truth, found, groups).r2 > line)
 
     def unbent(start: Start) -> Bend:
         return unbend(white, [start], steps=800)[0].codes if bent else start.bend
@@ -75,13 +76,13 @@ def looked_at(job: tuple[str, int]) -> dict:
         told.append(solves(unbent(start), start.groups))
     found = {"ICA": unmixed(x, sum(sizes), sizes, bends=False), "ours": unmixed(x, sum(sizes), sizes)}
     solved = {
-        name: align(each.codes(test.x), test.truth, each.groups, groups).r2 > line for name, each in found.items()
+        name: bool(align(each.codes(test.x), test.truth, each.groups, groups).r2 > line) for name, each in found.items()
     }
     scaled = (train.truth - train.truth.mean(0)) / train.truth.std(0)
     left, _, right = np.linalg.svd(np.linalg.lstsq(white, scaled, rcond=None)[0])
     nearest = Start(Bend.straight(left @ right), tuple(map(tuple, groups)))
     truth = {"truth": solves(unbent(nearest), nearest.groups)} if bent else {}
-    return {"family": family, "seed": seed, "told": any(told), **solved, **truth}
+    return {"family": family, "seed": seed, "rows": len(x), "told": any(told), **solved, **truth}
 
 
 def main() -> None:
@@ -89,11 +90,17 @@ def main() -> None:
     parser.add_argument("families")
     parser.add_argument("--seeds", default="0:20")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--rows", type=Path, help="write every world's row here, one JSON line each")
     asked = parser.parse_args()
     low, high = map(int, asked.seeds.split(":"))
     jobs = [(family, seed) for family in asked.families.split(",") for seed in range(low, high)]
     with ProcessPoolExecutor(asked.processes, mp_context=multiprocessing.get_context("spawn")) as pool:
-        rows = list(pool.map(looked_at, jobs))
+        rows = []
+        for done in as_completed([pool.submit(looked_at, job) for job in jobs]):
+            rows.append(done.result())
+            if asked.rows:
+                with asked.rows.open("a") as file:
+                    file.write(json.dumps(rows[-1]) + "\n")
     print("| family | worlds | ICA | told | truth | ours |\n|---|---|---|---|---|---|")
     for family in asked.families.split(","):
         own = [row for row in rows if row["family"] == family]

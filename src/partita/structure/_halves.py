@@ -1,15 +1,28 @@
 """Whether two halves of the rows, unmixed and grouped anew without a model, show the groups that all of them show."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 
 from partita.distributions import Groups
 from partita.measures._arrays import as_matrix
 from partita.structure.alignment import align
-from partita.structure.unmixed import FEWEST_TO_BEND, unmixed
+from partita.structure.unmixed import FEWEST_TO_BEND, Unmixed, unmixed
 
+QUARTERS = 4
 LINEAR = 0.97  # R2 of codes from rows, by linear regression: more is a linear model
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """`least` R2 of a judged group from what a half of the rows shows in its place; `regrouped`, how many of `asked`
+    parts of the rows fall into the same groups."""
+
+    least: float
+    regrouped: int = 0
+    asked: int = 0
 
 
 def halves_agree(
@@ -20,11 +33,12 @@ def halves_agree(
     sizes: tuple[int, ...] | None,
     time: bool,
     seed: int,
-) -> float:
-    """The least R2 of a judged group from the group of the same size that a half shows in its place; 0 where a half has
-    none. Where codes are no linear function of rows, the halves are unbent, which takes seconds."""
+) -> Agreement:
+    """Two halves of the rows are unmixed anew. Where codes are a linear function of rows, that must show the same
+    coordinates; the groups, which half of the rows may be too few to see, must show again in all rows and in all but a
+    quarter, for each. Where they are not, the halves are unbent, which takes seconds, in groups of their own."""
     if not judged:
-        return 0.0
+        return Agreement(0.0)
     x = codes if x is None else as_matrix(x, "x")
     latents = codes.shape[1]
     if x.shape[1] < latents:
@@ -37,8 +51,33 @@ def halves_agree(
     least = 1.0
     for half in (order[: rows // 2], order[rows // 2 :]):
         found = unmixed(x[half], latents, sizes, bends=bent, seed=seed)
-        least = min(least, _least(found.codes(x), found.groups, codes, groups, judged))
-    return least
+        shown = found.codes(x)
+        parts = found.groups if bent else _told(shown, codes, groups)
+        least = min(least, _least(shown, parts, codes, groups, judged))
+    if bent:
+        return Agreement(least)
+    whole = unmixed(x, latents, sizes, bends=False, seed=seed)
+    least = min(least, _least(whole.codes(x), whole.groups, codes, groups, judged))
+    quarters = np.array_split(order, QUARTERS)
+    same = [_same(whole, x[np.setdiff1d(order, quarter)], sizes) for quarter in quarters]
+    return Agreement(least, sum(same), QUARTERS)
+
+
+def _told(shown: np.ndarray, codes: np.ndarray, groups: Groups) -> Groups:
+    """Each coordinate in the group of codes that explains it best, as many in each as there are."""
+    known = np.empty((shown.shape[1], len(groups)))
+    spread = np.maximum(shown.var(0), 1e-12)
+    for number, group in enumerate(groups):
+        design = np.c_[codes[:, list(group)], np.ones(len(codes))]
+        known[:, number] = 1 - (shown - design @ np.linalg.lstsq(design, shown, rcond=None)[0]).var(0) / spread
+    places = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
+    home = places[linear_sum_assignment(-known[:, places])[1]]
+    return tuple(tuple(np.flatnonzero(home == number).tolist()) for number in range(len(groups)))
+
+
+def _same(whole: Unmixed, x: np.ndarray, sizes: tuple[int, ...] | None) -> bool:
+    """Whether some of the rows, in the coordinates of all, fall into the same groups."""
+    return set(map(frozenset, whole.grouped_anew(x, sizes))) == set(map(frozenset, whole.groups))
 
 
 def _least(shown: np.ndarray, parts: Groups, codes: np.ndarray, groups: Groups, judged: Groups) -> float:

@@ -60,12 +60,20 @@ def groups_of_sizes(codes: Any, sizes: Sequence[int], noise: Any = None, seed: i
 
 
 def partitions_of_sizes(codes: np.ndarray, sizes: Sequence[int], noise: Any, most: int) -> list[Groups]:
-    """The best partition, and the best ones without one of its groups, best first."""
+    """The best partition, the best ones without one of its groups, best first, then those that share no group with
+    any."""
     values = block_values(ties(codes, noise, 0, LEAST_TIE), set(sizes), codes.shape)
     first = best_partition(sizes, values)
     others = [best_partition(sizes, {**values, group: -1.0}) for group in first.groups if len(group) > 1]
     ranked = sorted(others, key=lambda other: -other.value)
-    return list(dict.fromkeys([first.groups, *(other.groups for other in ranked)]))[:most]
+    found = dict.fromkeys([first.groups, *(other.groups for other in ranked)])
+    while len(found) < most:
+        seen = {group: -1.0 for groups in found for group in groups if len(group) > 1}
+        new = best_partition(sizes, {**values, **seen}).groups
+        if new in found:
+            break
+        found[new] = None
+    return list(found)[:most]
 
 
 def block_values(found: Sequence[Tie], sizes: set[int], shape: tuple[int, ...]) -> dict[Block, float]:

@@ -14,18 +14,21 @@ from partita.distributions import Groups, as_groups
 from partita.measures._arrays import as_matrix
 from partita.measures._ica import jade, picard
 from partita.structure._unbending import Bend, Start, Unbent, unbend
+from partita.structure.alignment import align
 from partita.structure.free_groups import Tie, grouped, pairs_of, threshold, ties
 from partita.structure.sized_groups import LEAST_TIE, groups_of_sizes, partitions_of_sizes
 
 FEWEST_ROWS = 60
 FEWEST_TO_BEND = 400
 BENDS_BY = 0.02  # nats a row by which bending must be likelier, on rows held out
-LEFT_OVER = 1.3  # times what ties two coordinates: more between groups is not left by a linear mixing
+LEFT_OVER = 1.0  # times what ties two coordinates: more between groups is not left by a linear mixing
 LARGEST = 4  # a larger group that was found may be several that are bent together
-PARTITIONS = 3
+PARTITIONS, PARTITIONS_OF_FEW = 3, 10  # at least, and less the number of latents: few have few partitions
 SEARCH_STEPS = 200
 TURNED_AGAIN, FINALISTS = 2, 2
-TIED = 0.1  # nats a row that the strongest tie between groups counts against them, in units of what ties two
+TIED = 0.1  # nats a row that the strongest tie between groups counts against them, beyond what ties two, in units of it
+ROWS_TO_COMPARE = 500
+ALIKE = 0.97  # R2 at which two sets of coordinates in groups are one
 RANDOM = 2  # rotations to start from, beside those of ICA
 CUTS = (1.0, 1.5, 2.2, 3.3, 5.0, 7.5)  # factors of what ties, at which groups are cut where none are given
 
@@ -77,6 +80,10 @@ class Unmixed:
         white = self.principal.white(as_matrix(x, "x"))
         return white @ self.rotation if self.bend is None else self.bend(white)
 
+    def grouped_anew(self, x: np.ndarray, sizes: tuple[int, ...] | None) -> Groups:
+        """The groups that rows show in these linear coordinates: of `sizes`, or as many as show."""
+        return _grouped(self.principal, self.principal.white(x), self.rotation, sizes)[0]
+
 
 def unmixed(
     x: Any, latents: int, sizes: tuple[int, ...] | None = None, *, bends: bool = True, seed: int = 0
@@ -120,15 +127,13 @@ def unmixed(
     white = principal.white(x)
     white[:, white.var(0) < 0.5] = 0.0  # rounding, where rows have fewer directions than latents
     rotation = _turned(partial(picard, seed=seed), white)
-    codes, noise = _signal(principal, white, rotation)
-    found = ties(codes, noise, least=LEAST_TIE)
-    groups = grouped(found, latents) if sizes is None else groups_of_sizes(codes, sizes, noise).groups
+    groups, found = _grouped(principal, white, rotation, sizes)
     left = _left_over(found, groups)
     linear = Unmixed(principal, rotation, groups, None, 0.0, left)
     if not bends or latents < 2 or len(x) < FEWEST_TO_BEND:
         return linear
     if sizes is None:
-        return _bent_free(linear, white, seed) if max(map(len, groups)) > LARGEST else linear
+        return _bent_free(linear, white, seed) if len(groups) == 1 or max(map(len, groups)) > LARGEST else linear
     return _bent_sized(linear, white, sizes, seed) if left > LEFT_OVER else linear
 
 
@@ -138,8 +143,8 @@ def _bent_sized(linear: Unmixed, white: np.ndarray, sizes: tuple[int, ...], seed
     rng, latents = np.random.default_rng(seed), white.shape[1]
     # where the rows are bent, ICA may turn away from the truth as one
     drawn = [np.linalg.qr(rng.standard_normal((latents, latents)))[0] for _ in range(RANDOM)]
-    starts = [_straight(linear.rotation, linear.groups)]
-    for rotation, most in ((linear.rotation, PARTITIONS), (_turned(jade, white), PARTITIONS), *((r, 1) for r in drawn)):
+    starts, many = [_straight(linear.rotation, linear.groups)], max(PARTITIONS, PARTITIONS_OF_FEW - latents)
+    for rotation, most in ((linear.rotation, many), (_turned(jade, white), many), *((r, 1) for r in drawn)):
         # noise is the least of what makes groups of bent coordinates dependent
         groupings = partitions_of_sizes(white @ rotation, sizes, None, most)
         starts += [_straight(rotation, groups, len(starts) + number) for number, groups in enumerate(groupings)]
@@ -168,17 +173,24 @@ def _straight(rotation: np.ndarray, groups: Groups, seed: int = 0, *, bends: boo
 
 
 def _best(ended: Sequence[Unbent], white: np.ndarray, most: int = 1) -> list[Unbent]:
-    """The best of different groups: the likeliest, less what still ties their groups. Likelihood alone takes parts of a
-    large group for groups, and latents of one for those of another: a mixture of Gaussians fills it badly, and what it
-    holds together a bend can imitate."""
+    """The best that differ: the likeliest, less what still ties their groups. Likelihood alone takes parts of a large
+    group for groups, and latents of one for those of another: a mixture of Gaussians fills it badly, and what it holds
+    together a bend can imitate."""
 
     def worth(each: Unbent) -> float:
-        return each.likelihood - TIED * _left_over(ties(each.codes(white)), each.start.groups)
+        return each.likelihood - TIED * max(0.0, _left_over(ties(each.codes(white)), each.start.groups) - 1)
 
-    found: dict[Any, Unbent] = {}
+    found: list[Unbent] = []
     for each in sorted(ended, key=worth, reverse=True):
-        found.setdefault(frozenset(each.start.groups), each)
-    return list(found.values())[:most]
+        if len(found) < most and not any(_alike(each, other, white[:ROWS_TO_COMPARE]) for other in found):
+            found.append(each)
+    return found
+
+
+def _alike(one: Unbent, other: Unbent, white: np.ndarray) -> bool:
+    if sorted(map(len, one.start.groups)) != sorted(map(len, other.start.groups)):
+        return False
+    return align(one.codes(white), other.codes(white), one.start.groups, other.start.groups).r2 > ALIKE
 
 
 def _bent_free(linear: Unmixed, white: np.ndarray, seed: int) -> Unmixed:
@@ -194,9 +206,34 @@ def _bent_free(linear: Unmixed, white: np.ndarray, seed: int) -> Unmixed:
             for groups in _cuts(bend(white), CUTS[::2]):
                 starts.setdefault((bend is each.codes, frozenset(groups)), Start(bend, groups))
     ended += [search([start])[0] for start in starts.values()]
-    best = _best([unbend(white, [each.on], seed)[0] for each in _best(ended, white, FINALISTS)], white)[0]
+    ended = [unbend(white, [each.on], seed)[0] for each in _best(ended, white, FINALISTS)]
+    best = _best([*ended, *_merged(_best(ended, white)[0], white, seed)], white)[0]
     (straight,) = unbend(white, [_straight(linear.rotation, best.start.groups, bends=False)], seed)
     return _kept(linear, best, straight)
+
+
+def _merged(ended: Unbent, white: np.ndarray, seed: int) -> list[Unbent]:
+    """What becomes of groups that are still tied when they are one, as long as any are."""
+    found = []
+    while True:
+        groups = _joined(ties(ended.codes(white)), ended.start.groups)
+        if groups is None:
+            return found
+        (ended,) = unbend(white, [Start(ended.codes, groups)], seed, SEARCH_STEPS)
+        found.append(ended)
+
+
+def _joined(found: list[Tie], groups: Groups) -> Groups | None:
+    """The groups with those that the strongest tie between any joined, two if any ties two; None where none does."""
+    joins = []
+    for tie in found:
+        met = [group for group in groups if set(group) & set(tie.members)]
+        if len(met) > 1 and tie.strength > threshold(len(tie.members), sum(map(len, groups))):
+            joins.append(met)
+    if not joins:
+        return None
+    met = min(joins, key=len)  # the first of them is the strongest
+    return (*(group for group in groups if group not in met), tuple(sorted(k for group in met for k in group)))
 
 
 def _cuts(codes: np.ndarray, factors: Sequence[float]) -> list[Groups]:
@@ -224,6 +261,14 @@ def _turned(solve: Callable[[np.ndarray], np.ndarray], white: np.ndarray) -> np.
     if alive.any():
         rotation[np.ix_(alive, alive)] = solve(white[:, alive]).T
     return rotation
+
+
+def _grouped(
+    principal: Principal, white: np.ndarray, rotation: np.ndarray, sizes: tuple[int, ...] | None
+) -> tuple[Groups, list[Tie]]:
+    codes, noise = _signal(principal, white, rotation)
+    found = ties(codes, noise, least=LEAST_TIE)
+    return grouped(found, len(rotation)) if sizes is None else groups_of_sizes(codes, sizes, noise).groups, found
 
 
 def _signal(principal: Principal, white: np.ndarray, rotation: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
