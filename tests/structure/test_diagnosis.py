@@ -99,6 +99,6 @@ def test_the_linear_model_is_the_exact_likelihood():
     assert wrong == []
     assert numbers["linear model"] == pytest.approx(exact, abs=0.05)
     assert numbers["error of PCA"] == pytest.approx(0.25 * 4 / 6, rel=0.02)
-    wrong, _ = beside_pca(x, 2, exact - 2, 0.3)
+    wrong, _ = beside_pca(x, 2, exact - 2, 0.25)
     assert "below" in wrong[0]
     assert "worse than PCA" in wrong[1]

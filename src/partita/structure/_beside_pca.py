@@ -4,8 +4,9 @@ import numpy as np
 
 from partita.structure.unmixed import Principal
 
-WORSE = 1.5  # times the squared error of PCA: bent coordinates that are right may lose a third
-LOWER = 0.5  # nats a latent below the linear model: turned from principal axes, diagonal posteriors lose up to 0.2
+WORSE, FAR_WORSE = 1.2, 2.5  # times the squared error of PCA
+# nats a latent below the linear model: turned from principal axes, diagonal posteriors lose up to 0.2
+LOWER, FAR_LOWER = 0.5, 1.0
 FEWEST = 20
 
 
@@ -32,6 +33,13 @@ def beside_pca(
         if error > WORSE * pca + 1e-9 * float(x.var()):
             wrong.append(f"the squared error, {error:.3g}, is above the {pca:.3g} of PCA: the fit is worse than PCA")
     return wrong, numbers
+
+
+def far_worse(numbers: dict[str, float], latents: int) -> bool:
+    """Whether the numbers of `beside_pca` say that a model missed its rows. Groups of bent rows may be right although
+    the error is twice that of PCA, which need not untie anything."""
+    below = numbers.get("linear model", 0.0) - numbers.get("bound", 0.0)
+    return below > FAR_LOWER * latents or numbers.get("error", 0.0) > FAR_WORSE * numbers.get("error of PCA", np.inf)
 
 
 def _log_likelihood(x: np.ndarray, other: np.ndarray, latents: int) -> float:

@@ -12,7 +12,6 @@ from partita.structure.alignment import align
 from partita.structure.unmixed import FEWEST_TO_BEND, Unmixed, unmixed
 
 QUARTERS = 4
-LINEAR = 0.97  # R2 of codes from rows, by linear regression: more is a linear model
 
 
 @dataclass(frozen=True)
@@ -31,35 +30,38 @@ def halves_agree(
     judged: Groups,
     x: Any,
     sizes: tuple[int, ...] | None,
+    enough: float,
     time: bool,
     seed: int,
 ) -> Agreement:
-    """Two halves of the rows are unmixed anew. Where codes are a linear function of rows, that must show the same
-    coordinates; the groups, which half of the rows may be too few to see, must show again in all rows and in all but a
-    quarter, for each. Where they are not, the halves are unbent, which takes seconds, in groups of their own."""
+    """Two halves of the rows are unmixed anew. Where a linear unmixing of all rows shows the groups (R2 `enough`), the
+    halves must show the same coordinates; the groups, which half of the rows may be too few to see, must show again in
+    all but a quarter, for each. Where it does not, the halves are unbent, which takes seconds, in groups of their
+    own."""
     if not judged:
         return Agreement(0.0)
     x = codes if x is None else as_matrix(x, "x")
     latents = codes.shape[1]
     if x.shape[1] < latents:
         x = codes
-    bent = x is not codes and not _linear(x, codes)
     rows = len(x)
-    if bent and rows < 2 * FEWEST_TO_BEND:
-        x, bent = codes, False
     order = np.arange(rows) if time else np.random.default_rng(seed).permutation(rows)
-    least = 1.0
+    whole = unmixed(x, latents, sizes, bends=False, seed=seed)
+    least = _least(whole.codes(x), whole.groups, codes, groups, judged)
+    bent = least < enough
+    if bent and (x is codes or rows < 2 * FEWEST_TO_BEND):
+        return Agreement(least)
+    least = 1.0 if bent else least
     for half in (order[: rows // 2], order[rows // 2 :]):
         found = unmixed(x[half], latents, sizes, bends=bent, seed=seed)
         shown = found.codes(x)
         parts = found.groups if bent else _told(shown, codes, groups)
         least = min(least, _least(shown, parts, codes, groups, judged))
+        if least < enough:
+            return Agreement(least)
     if bent:
         return Agreement(least)
-    whole = unmixed(x, latents, sizes, bends=False, seed=seed)
-    least = min(least, _least(whole.codes(x), whole.groups, codes, groups, judged))
-    quarters = np.array_split(order, QUARTERS)
-    same = [_same(whole, x[np.setdiff1d(order, quarter)], sizes) for quarter in quarters]
+    same = [_same(whole, x[np.setdiff1d(order, quarter)], sizes) for quarter in np.array_split(order, QUARTERS)]
     return Agreement(least, sum(same), QUARTERS)
 
 
@@ -89,10 +91,3 @@ def _least(shown: np.ndarray, parts: Groups, codes: np.ndarray, groups: Groups, 
             same = part >= 0 and len(parts[part]) == len(group)
             least = min(least, float(match.matrix[g, part]) if same else 0.0)
     return least
-
-
-def _linear(x: np.ndarray, codes: np.ndarray) -> bool:
-    alive = np.ptp(codes, axis=0) > 0
-    design = np.c_[x, np.ones(len(x))]
-    rest = codes[:, alive] - design @ np.linalg.lstsq(design, codes[:, alive], rcond=None)[0]
-    return bool((1 - rest.var(0) / codes[:, alive].var(0)).mean() > LINEAR)

@@ -12,7 +12,7 @@ from partita.distributions import Groups, as_groups
 from partita.measures._arrays import as_matrix
 from partita.measures._ica import picard
 from partita.structure._background import rows_that_count, shared_by_pairs, shuffled
-from partita.structure._beside_pca import beside_pca
+from partita.structure._beside_pca import beside_pca, far_worse
 from partita.structure._halves import Agreement, halves_agree
 from partita.structure.alignment import align
 from partita.structure.free_groups import grouped, threshold, ties
@@ -48,16 +48,17 @@ class Findings:
     """What checks have to say, as they say it."""
 
     wrong: list[str] = field(default_factory=list)
+    noted: list[str] = field(default_factory=list)  # what is not as it should be, but says nothing of the groups
     unclear: list[str] = field(default_factory=list)
     fine: list[str] = field(default_factory=list)
     numbers: dict[str, float] = field(default_factory=dict)
 
     def verdict(self) -> Diagnosis:
         if self.unclear:  # that nothing holds groups together is why they disagree
-            return Diagnosis(UNCLEAR, (*self.unclear, *self.wrong), self.numbers)
+            return Diagnosis(UNCLEAR, (*self.unclear, *self.wrong, *self.noted), self.numbers)
         if self.wrong:
-            return Diagnosis(WRONG, (*self.wrong, *self.unclear), self.numbers)
-        return Diagnosis(HOLD, tuple(self.fine), self.numbers)
+            return Diagnosis(WRONG, (*self.wrong, *self.noted), self.numbers)
+        return Diagnosis(HOLD, (*self.fine, *self.noted), self.numbers)
 
 
 def diagnose_groups(
@@ -79,7 +80,7 @@ def diagnose_groups(
     different groups share no more than chance and the groups as a whole at most 0.05 nats (by nearest neighbours, less
     the null); at most one latent by itself is Gaussian, since two could be turned into each other; two halves of
     the rows, unmixed anew, show every group again (R2 at least 0.9), and so do all rows but a quarter, grouped anew;
-    and the model is no worse than PCA.
+    and the model is not far worse than PCA.
 
     Parameters
     ----------
@@ -87,8 +88,9 @@ def diagnose_groups(
     groups : sizes or tuples of indices.
     x : (n, D), the rows themselves. Without them the halves are unmixed from the codes, which says less.
     kl : (K,), KL of each latent from its prior, nats; below 0.01 it carries nothing.
-    bound : of a Gaussian likelihood on x, nats a row. It should not lie below the linear model's by 0.5 nats a latent.
-    error : mean squared error of x decoded from the codes. It should not be above that of PCA by a half.
+    bound : of a Gaussian likelihood on x, nats a row. Below the linear model's by 0.5 nats a latent is said, by 1 too
+        much.
+    error : mean squared error of x decoded from the codes. Above that of PCA by a fifth is said, 2.5 times too much.
     again : codes of the same rows, and groups, of a second training: it should find the same (R2 at least 0.9).
     found : whether the groups were found rather than given. The halves are asked in the same way.
     time : whether rows follow each other in time: nulls shift them, and halves are the first and the second.
@@ -116,13 +118,14 @@ def diagnose_groups(
     rows, latents = codes.shape
     x = None if x is None else as_matrix(x, "x")
     if x is not None:
-        say.wrong, say.numbers = beside_pca(x, latents, bound, error)
+        worse, say.numbers = beside_pca(x, latents, bound, error)
+        (say.wrong if far_worse(say.numbers, latents) else say.noted).extend(worse)
     if again is not None:
         _check_again(say, codes, blocks, *again)
     needed = max(FEWEST_ROWS, 6 * latents)
     if rows < needed:
         say.wrong.append(f"{rows} rows are too few to tell anything of {latents} latents: {needed} are needed")
-        return Diagnosis(WRONG, (*say.wrong, *say.unclear), say.numbers)
+        return say.verdict()
     dead = _nothing(codes, kl)
     if dead:
         where = say.wrong if any(len(group) > 1 and dead & set(group) for group in blocks) else say.fine
@@ -140,7 +143,7 @@ def diagnose_groups(
     if not (say.unclear or say.wrong):  # it takes longest, and the verdict is known
         clear = tuple(group for group in alive if not set(group) <= gaussian)
         sizes = None if found else tuple(map(len, blocks))
-        _check_agreement(say, halves_agree(codes, blocks, clear, x, sizes, time, seed))
+        _check_agreement(say, halves_agree(codes, blocks, clear, x, sizes, AGREEMENT, time, seed))
     return say.verdict()
 
 
