@@ -15,6 +15,7 @@ from partita.cli.demo import demo
 from partita.cli.doctor import doctor
 from partita.cli.evaluate import evaluate
 from partita.cli.explore import explore
+from partita.cli.export import export
 from partita.cli.methods import methods
 from partita.cli.metrics import metrics
 from partita.cli.report import report
@@ -35,6 +36,7 @@ app.command(cls=WithNames, context_settings={"allow_extra_args": True, "ignore_u
 app.command()(evaluate)
 app.command()(report)
 app.command()(explore)
+app.command()(export)
 app.command()(verify)
 app.command()(doctor)
 

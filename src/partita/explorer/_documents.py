@@ -82,14 +82,14 @@ def _some(subject: Subject) -> tuple[np.ndarray, np.ndarray]:
 def _observations(subject: Subject) -> dict[str, Any]:
     assert subject.model is not None
     shape, rows = subject.shape, subject.rows
-    names = rows.feature_names if rows is not None else ()
+    names = subject.feature_names
     shows = "image" if len(shape) == 3 else "bars" if names else "curve"
     units = "brightness" if shows == "image" else "value, in the units of the data"
     if rows is not None and rows.is_movie:
         shows, units = "map", "value over frames, in the units of the data"
     if rows is None:
-        decoded = subject.decode(np.zeros((1, subject.latents)))
-        seen = np.array([0.0, 1.0]) if shows == "image" else decoded
+        drawn = np.random.default_rng(0).standard_normal((64, subject.latents))
+        seen = np.array([0.0, 1.0]) / subject.model.x_scale if shows == "image" else subject.decode(drawn)
     else:
         seen = rows.observed(rows.drawn[some_rows(len(rows.drawn), 500)])
     low, high = float(np.nanmin(seen)), float(np.nanmax(seen))
@@ -223,8 +223,9 @@ def _no_tree(why: str) -> dict[str, Any]:
 
 
 def _notes(subject: Subject) -> list[str]:
-    notes = []
-    rows = subject.rows
+    notes, rows = [], subject.rows
+    if rows is None and subject.problem is None:
+        notes.append("No rows were given, so there are no codes: `partita explore FILE --data ROWS` shows theirs.")
     if rows is not None and len(rows.drawn) < len(rows.x):
         notes.append(f"Codes are those of {len(rows.drawn):,} rows drawn at random from {len(rows.x):,}.")
     if subject.covariates:

@@ -41,7 +41,6 @@ class Rows:
     encode: Callable[[np.ndarray], Posterior]
     columns: tuple[Column, ...] = ()
     factors: tuple[Column, ...] = ()  # class indices, which information is measured about
-    feature_names: tuple[str, ...] = ()
     truth: np.ndarray | None = None
     truth_groups: tuple[tuple[int, ...], ...] | None = None
     is_movie: bool = False  # rows are pixels, and what they hold are time courses
@@ -65,7 +64,7 @@ def rows_of(dataset: Dataset, encode: Callable[[np.ndarray], Posterior]) -> Rows
         if dataset.factors is not None
     )
     known = {each.name for each in factors}
-    others = [_column(name, values) for name, values in dataset.columns.items() if name not in known]
+    others = [column_of(name, values) for name, values in dataset.columns.items() if name not in known]
     for what, table in (("label", dataset.labels), ("true latent", dataset.truth)):
         if table is not None and not (what == "label" and factors):
             others += [Column(f"{what} {k}", column) for k, column in enumerate(table.T)]
@@ -74,7 +73,6 @@ def rows_of(dataset: Dataset, encode: Callable[[np.ndarray], Posterior]) -> Rows
         encode,
         (*factors, *others),
         () if dataset.places is not None else factors,  # where a pixel lies is no factor of its time course
-        dataset.feature_names,
         dataset.truth,
         dataset.truth_groups,
         dataset.places is not None,
@@ -86,7 +84,7 @@ def _classes(name: str, values: np.ndarray, size: int) -> Column:
     return Column(name, values, tuple(map(str, range(size))) if size <= MOST_LEVELS else None)
 
 
-def _column(name: str, values: np.ndarray) -> Column:
+def column_of(name: str, values: np.ndarray) -> Column:
     if values.dtype.kind in "biuf":
         return Column(name, values.astype(np.float64))
     levels, classes = np.unique(values.astype(str), return_inverse=True)

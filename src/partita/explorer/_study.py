@@ -176,9 +176,9 @@ class StudyFolder:
             return Subject(**about, problem=f"its model cannot be opened: {error}")
         covariates = tuple(each["name"] for each in run.covariates)
         rows = None if data is None else rows_of(data, partial(_encoded, model, run, data))
-        return Subject(
-            **about, model=model, rows=rows, problem=problem, covariates=covariates, exposure=run.exposure
-        )
+        names = () if data is None else data.feature_names
+        beside: dict[str, Any] = {"covariates": covariates, "exposure": run.exposure, "feature_names": names}
+        return Subject(**about, model=model, rows=rows, problem=problem, **beside)
 
     def _data(self, run: Run) -> Dataset:
         """Read once for all runs on the same data."""

@@ -39,6 +39,7 @@ class Subject:
     judge: Callable[[], Mapping[str, Any] | None] = lambda: None
     covariates: tuple[str, ...] = ()
     exposure: str | None = None
+    feature_names: tuple[str, ...] = ()
     lock: Any = field(default_factory=RLock)
 
     @property
@@ -74,6 +75,15 @@ class Subject:
         columns = [column.values[self.rows.drawn].astype(np.float32) for column in self.rows.columns]
         return codes, np.stack(columns, 1)
 
+    def codes(self, body: bytes) -> np.ndarray:
+        """Rows of float32 numbers as codes (n, K); ValueError where they are none."""
+        width = 4 * self.latents
+        if not width or not body or len(body) % width or len(body) > width * MOST_AT_ONCE:
+            raise ValueError(
+                f"codes must be 1 to {MOST_AT_ONCE} rows of {self.latents} float32 numbers, got {len(body)} bytes"
+            )
+        return np.frombuffer(body, "<f4").reshape(-1, self.latents).astype(np.float64)
+
     def decode(self, z: np.ndarray) -> np.ndarray:
         """E[x|z] in the units of the data, (n, *shape) float32; ValueError where these are no codes of the model."""
         if self.model is None:
@@ -98,10 +108,9 @@ class Subject:
             raise ValueError(
                 self.problem or f"{self.id} is told an exposure ({self.exposure}) with each row, which a file lacks"
             )
-        names = self.rows.feature_names if self.rows is not None else ()
         top = 255 if self.model.x_scale != 1.0 else 1  # of a pixel in the data's own units
         with TemporaryDirectory() as folder:
-            x = read_observation(Path(folder), content, name, self.shape, names, top)
+            x = read_observation(Path(folder), content, name, self.shape, self.feature_names, top)
         with torch.inference_mode():
             mean, log_variance = self.model.posterior(x[None])
         return {"mean": mean[0], "log_variance": log_variance[0], "shown": x.reshape(-1)}

@@ -11,7 +11,7 @@ import numpy as np
 
 from partita.explorer._documents import diagnosis_document, plain, run_document, tree_document
 from partita.explorer._guard import Guard, is_loopback
-from partita.explorer._subject import MOST_AT_ONCE, Subject
+from partita.explorer._subject import Subject
 
 STATIC = Path(__file__).parent / "static"
 AT_WORK, WAITING = 4, 2  # threads that decode, and that open, encode or test
@@ -57,7 +57,7 @@ def application(explored: Explored, *, host: str = "127.0.0.1", token: str | Non
 
     def decode(request: Request, body: bytes) -> Response:
         opened = subject(request)
-        return _binary(Response, opened.decode(_codes(body, opened.latents)))
+        return _binary(Response, opened.decode(opened.codes(body)))
 
     def encode(request: Request, body: bytes) -> Response:
         name = unquote(request.headers.get("x-filename", ""))
@@ -125,12 +125,6 @@ async def _not_here(request: Any, error: Any) -> Any:
     from starlette.responses import JSONResponse
 
     return JSONResponse({"problem": "there is nothing at this address"}, error.status_code)
-
-
-def _codes(body: bytes, latents: int) -> np.ndarray:
-    if not latents or not body or len(body) % (4 * latents) or len(body) > 4 * latents * MOST_AT_ONCE:
-        raise ValueError(f"codes must be 1 to {MOST_AT_ONCE} rows of {latents} float32 numbers, got {len(body)} bytes")
-    return np.frombuffer(body, "<f4").reshape(-1, latents).astype(np.float64)
 
 
 def _binary(response: Any, *arrays: np.ndarray, count: int | None = None) -> Any:
