@@ -28,10 +28,11 @@ function extent(values: Float32Array): [number, number] {
 }
 
 export function Codes({ library, place, run, name }: { library: Library; place: Place; run: Run; name?: string }) {
-  const { value: points, problem } = useAsked(() => library.points(run), [run.id]);
+  const { value: points, problem } = useAsked(run.count ? () => library.points(run) : null, [run.id]);
+  if (!run.count) return html`<p class="empty">There are no codes to show: the data of this run could not be read.</p>`;
   if (problem) return html`<${Problem} words=${problem} />`;
   if (!points) return html`<div class="scatter"><div class="stage"><${Waiting} words="Reading the codes…" /></div></div>`;
-  if (!points.n || !run.latents) return html`<p class="empty">This run has no codes to show.</p>`;
+  if (!points.n || !run.latents) return html`<p class="empty">There are no codes to show: the data of this run could not be read.</p>`;
   return html`<${Plane} ...${{ library, place, run, points, name }} />`;
 }
 
@@ -89,7 +90,7 @@ function Plane({ library, place, run, points, name }: { library: Library; place:
         <${Legend} ...${{ legend, only, setOnly }} />
         <${Under} ...${{ library, run, points, row: hovered >= 0 ? hovered : at.row ? Number(at.row) : -1, place, f, shade }} />
         <${Chosen} ...${{ run, points, mask, shade, f, place }} />
-        <p class="quiet">${plural(points.n, "observation")}${points.n < run.count ? html`, drawn at random from ${count(run.count)}` : ""}.</p>
+        <p class="quiet">${plural(points.n, "observation")}${points.n < run.total ? html`, drawn at random from ${count(run.total)}` : ""}.</p>
       </div>
     </div>
   </section>`;
