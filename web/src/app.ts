@@ -71,6 +71,6 @@ function View({ library, place, run, view, other }: { library: Library; place: P
   if (view === "groups") return usable(run) ? html`<${Dependence} ...${{ library, run }} />${pair && html`<h2 class="beside-name">${pair.title || pair.id}</h2><${Dependence} ...${{ library, run: pair }} />`}` : lost;
   if (view === "latents") return run.latents ? html`<${Latents} run=${run} />${pair && html`<h2 class="beside-name">${pair.title || pair.id}</h2><${Latents} run=${pair} />`}` : lost;
   if (!usable(run)) return lost;
-  if (view === "codes") return html`<div class=${pair ? "pairs" : ""}><${Codes} ...${{ library, place, run, name: pair ? run.title || run.id : "" }} />${pair && html`<${Codes} ...${{ library, place, run: pair, name: pair.title || pair.id }} />`}</div>`;
+  if (view === "codes") return html`<div class=${pair ? "pairs" : ""}><${Codes} ...${{ library, place, run, name: pair ? run.title || run.id : "" }} />${pair && html`<${Codes} ...${{ library, place, run: pair, first: run, name: pair.title || pair.id }} />`}</div>`;
   return html`<${Turn} ...${{ library, place, run, other: pair }} />`;
 }
