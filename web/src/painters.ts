@@ -19,7 +19,7 @@ attribute vec2 place; attribute vec4 colour; uniform vec4 view; uniform float si
 void main() { gl_Position = vec4((place - view.xy) * view.zw, 0.0, 1.0); gl_PointSize = size; shade = colour; }`;
 const FRAGMENT = `
 precision mediump float; varying vec4 shade;
-void main() { vec2 p = gl_PointCoord - 0.5; if (dot(p, p) > 0.25) discard; gl_FragColor = vec4(shade.rgb * shade.a, shade.a); }`;
+void main() { float a = shade.a * smoothstep(0.5, 0.36, length(gl_PointCoord - 0.5)); gl_FragColor = vec4(shade.rgb * a, a); }`;
 
 function onGpu(gl: WebGLRenderingContext): Painter {
   const program = gl.createProgram()!;
@@ -86,7 +86,8 @@ function onCanvas(context: CanvasRenderingContext2D): Painter {
         if (!(px >= reach && py >= reach && px < width - reach && py < height - reach)) continue;
         for (let row = -reach; row <= reach; row++) {
           const start = (py + row) * width + px;
-          for (let column = -reach; column <= reach; column++) pixels[start + column] = shades[i];
+          const half = reach > 1 && (row === reach || row === -reach) ? reach - 1 : reach; // corners off: rounder
+          for (let column = -half; column <= half; column++) pixels[start + column] = shades[i];
         }
       }
       context.putImageData(image, 0, 0);

@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { around, type Camera, type Corner, moved, nearest, ticks, toPlane, toScreen, zoomed } from "./camera";
 import { html, onSize } from "./html";
 import { type Painter, painter } from "./painters";
-import { number } from "./words";
+import { tick } from "./words";
 
 interface Props {
   xs: Float32Array; ys: Float32Array; colours: Uint8Array; xRange: [number, number]; yRange: [number, number];
@@ -46,7 +46,7 @@ export function Scatter(props: Props) {
       const [pw, ph] = [Math.round(w * dense), Math.round(h * dense)];
       if (canvas.current && (canvas.current.width !== pw || canvas.current.height !== ph))
         [canvas.current.width, canvas.current.height] = [pw, ph];
-      const radius = xs.length > 30000 ? 2.2 : xs.length > 5000 ? 3 : 4.6;
+      const radius = xs.length > 30000 ? 2.5 : xs.length > 5000 ? 4 : 7;
       points.current?.draw(camera, pw, ph, radius * dense);
     });
   }, [camera, size, xs, ys, colours]);
@@ -145,8 +145,8 @@ export function Scatter(props: Props) {
       onDblClick=${() => setCamera(around(xRange, yRange))}>
       <canvas ref=${canvas} aria-hidden="true"></canvas>
       <svg width=${w} height=${h} aria-hidden="true">
-        ${ticks(camera.x - camera.width / 2, camera.x + camera.width / 2).map((t) => html`<text key=${`x${t}`} class="tick" x=${screen([t, 0])[0]} y=${h - 6} text-anchor="middle">${number(t, 2).replace(/\.?0+$/, "")}</text>`)}
-        ${ticks(camera.y - camera.height / 2, camera.y + camera.height / 2).map((t) => html`<text key=${`y${t}`} class="tick" x="6" y=${screen([0, t])[1] + 4}>${number(t, 2).replace(/\.?0+$/, "")}</text>`)}
+        ${ticks(camera.x - camera.width / 2, camera.x + camera.width / 2).map((t) => html`<text key=${`x${t}`} class="tick" x=${screen([t, 0])[0]} y=${h - 6} text-anchor="middle">${tick(t)}</text>`)}
+        ${ticks(camera.y - camera.height / 2, camera.y + camera.height / 2).map((t) => html`<text key=${`y${t}`} class="tick" x="6" y=${screen([0, t])[1] + 4}>${tick(t)}</text>`)}
         <text class="name" x=${w - 8} y=${h - 22} text-anchor="end">${props.xName} →</text>
         <text class="name" x="8" y="18">↑ ${props.yName}</text>
         ${lasso.length > 2 && html`<path class="lasso" d=${path(lasso, true)} />`}

@@ -120,7 +120,7 @@ function Decoded({ library, run, z, order, caption }: { library: Library; run: R
 function Upload({ run, onFile }: { run: Run; onFile: (file: File | undefined) => void }) {
   const input = useRef<HTMLInputElement>(null);
   if (!run.encodes) return null;
-  const kinds = run.shows === "image" || run.shows === "map" ? "an image, .npy or a CSV row" : ".npy or a CSV row";
+  const kinds = run.shape.length > 1 ? "an image, .npy or a CSV row" : ".npy or a CSV row";
   return html`<div class="upload"><button onClick=${() => input.current?.click()}>Encode a file…</button><span class="quiet"> or drop it here: ${kinds}</span>
     <input ref=${input} type="file" class="unseen" tabindex="-1" aria-label="File to encode" accept="image/*,.npy,.csv,.tsv,.txt"
       onChange=${(e: any) => { onFile(e.target.files[0]); e.target.value = ""; }} /></div>`;
