@@ -32,7 +32,7 @@ function Head({ study, place, id }: { study: Study | null; place: Place; id?: st
   const dark = useDark();
   const back = study && study.runs.length > 1 && id;
   const change = () => {
-    document.documentElement.dataset.theme = dark ? "light" : "dark";
+    for (const each of document.querySelectorAll<HTMLElement>(".partita, .partita-page")) each.dataset.theme = dark ? "light" : "dark";
     dispatchEvent(new Event("partita-theme"));
   };
   return html`<header><p class="brand">partita</p>
@@ -51,25 +51,26 @@ function OneRun({ library, place, study, id }: { library: Library; place: Place;
   if (!run) return html`<${Waiting} words="Reading the run…" />`;
   const view = VIEWS.some(([key]) => key === at.view) ? at.view : "turn";
   const others = study.runs.filter((each) => each.id !== id);
-  return html`<div class="runhead"><h2>${run.title || run.method}</h2>
-      <nav aria-label="Views of this run">${VIEWS.map(([key, name]) => html`<a href=${place.with({ run: id, view: key })} aria-current=${key === view ? "page" : undefined}
+  return html`<h2 class="runname">${run.title || run.method}</h2>
+    <div class="runhead">      <nav aria-label="Views of this run">${VIEWS.map(([key, name]) => html`<a href=${place.with({ run: id, view: key })} aria-current=${key === view ? "page" : undefined}
         onClick=${(e: MouseEvent) => { if (e.ctrlKey || e.metaKey || e.shiftKey) return; e.preventDefault(); place.go({ ...place.parameters, run: id, view: key }); }}>${name}</a>`)}</nav>
       ${others.length > 0 && html`<label class="field versus">Compare with <select onChange=${(e: any) => place.go({ ...at, run: id, compare: e.target.value })}><option value="">nothing</option>
-        ${others.map((each) => html`<option value=${each.id} selected=${each.id === at.compare}>${each.method}, seed ${each.seed ?? "–"}, ${each.id.slice(0, 8)}</option>`)}</select></label>`}
+        ${others.map((each) => html`<option value=${each.id} selected=${each.id === at.compare}>${each.method}, seed ${each.seed ?? "–"}, ${each.id.slice(-6)}</option>`)}</select></label>`}
     </div>
     ${(run.problem || row?.problem) && html`<${Problem} words=${run.problem ?? row!.problem!} />`}
     ${at.compare && (otherProblem || other?.problem) && html`<${Problem} words=${`The run beside it: ${otherProblem ?? other!.problem}`} />`}
+    ${run.notes.map((note) => html`<p class="quiet">${note}</p>`)}
     <${View} ...${{ library, place, run, view, other: at.compare ? other : null }} />`;
 }
 
 function View({ library, place, run, view, other }: { library: Library; place: Place; run: Run; view: string; other: Run | null }) {
-  const usable = (each: Run) => each.latents > 0 && each.shape.length > 0;
+  const usable = (each: Run) => each.latents > 0 && each.shape.length > 0 && each.decodes;
   const pair = other && usable(other) ? other : null;
-  if (view === "training") return html`<${Training} run=${run} other=${other} />`;
+  if (view === "training") return html`<${Training} ...${{ library, run, other }} />`;
   const lost = html`<p class="empty">There is nothing to move here, because this run's model cannot be read. Learning curves may still be there: see Training.</p>`;
-  if (view === "groups") return run.tree || usable(run) ? html`<${Dependence} run=${run} />` : lost;
+  if (view === "groups") return usable(run) ? html`<${Dependence} ...${{ library, run }} />${pair && html`<h2 class="beside-name">${pair.title || pair.id}</h2><${Dependence} ...${{ library, run: pair }} />`}` : lost;
   if (view === "latents") return run.latents ? html`<${Latents} run=${run} />${pair && html`<h2 class="beside-name">${pair.title || pair.id}</h2><${Latents} run=${pair} />`}` : lost;
   if (!usable(run)) return lost;
-  if (view === "codes") return html`<div class=${pair ? "pairs" : ""}><${Codes} ...${{ library, place, run, name: pair ? run.title || run.id : "" }} />${pair && html`<${Codes} ...${{ library, place, run: pair, name: pair.title || pair.id }} />`}</div>`;
+  if (view === "codes") return html`<div class=${pair ? "pairs" : ""}><${Codes} ...${{ library, place, run, name: pair ? run.title || run.id : "" }} />${pair && html`<${Codes} ...${{ library, place, run: pair, first: run, name: pair.title || pair.id }} />`}</div>`;
   return html`<${Turn} ...${{ library, place, run, other: pair }} />`;
 }

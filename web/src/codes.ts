@@ -27,20 +27,29 @@ function extent(values: Float32Array): [number, number] {
   return low < high ? [low, high] : [low || 0, (low || 0) + 1];
 }
 
-export function Codes({ library, place, run, name }: { library: Library; place: Place; run: Run; name?: string }) {
-  const { value: points, problem } = useAsked(() => library.points(run), [run.id]);
+/** Codes of a run; beside a first run they show the same observations as chosen there, where both have the same rows. */
+export function Codes({ library, place, run, name, first }: { library: Library; place: Place; run: Run; name?: string; first?: Run }) {
+  const { value: theirs } = useAsked(first?.count ? () => library.points(first) : null, [first?.id]);
+  const { value: points, problem } = useAsked(run.count ? () => library.points(run) : null, [run.id]);
+  if (!run.count) return html`<p class="empty">There are no codes to show: the data of this run could not be read.</p>`;
   if (problem) return html`<${Problem} words=${problem} />`;
   if (!points) return html`<div class="scatter"><div class="stage"><${Waiting} words="Reading the codes…" /></div></div>`;
-  if (!points.n || !run.latents) return html`<p class="empty">This run has no codes to show.</p>`;
-  return html`<${Plane} ...${{ library, place, run, points, name }} />`;
+  if (!points.n || !run.latents) return html`<p class="empty">There are no codes to show: the data of this run could not be read.</p>`;
+  return html`<${Plane} ...${{ library, place, run, points, name, first, theirs }} />`;
 }
 
-function Plane({ library, place, run, points, name }: { library: Library; place: Place; run: Run; points: Points; name?: string }) {
+/** The two latents across and up: as the address says, else a group's first two, else the two with most KL. */
+function axes(run: Run, x: string | undefined, y: string | undefined): [number, number] {
+  const pair = run.groups.find((group) => group.length > 1) ?? byKl(run);
+  const latent = (text: string | undefined, otherwise: number) => Math.min(run.latents - 1, Math.max(0, text ? Number(text) | 0 : otherwise));
+  return [latent(x, pair[0]), latent(y, pair[1] ?? pair[0])];
+}
+
+function Plane({ library, place, run, points, name, first, theirs }: { library: Library; place: Place; run: Run; points: Points; name?: string; first?: Run; theirs: Points | null }) {
   const at = place.parameters;
   const dark = useDark();
-  const pair = run.groups.find((group) => group.length > 1) ?? byKl(run);
-  const latent = (key: string, otherwise: number) => Math.min(run.latents - 1, Math.max(0, at[key] ? Number(at[key]) | 0 : otherwise));
-  const [x, y] = [latent("x", pair[0]), latent("y", pair[1] ?? pair[0])];
+  const keys = first ? ["x2", "y2"] : ["x", "y"];
+  const [x, y] = axes(run, at[keys[0]], at[keys[1]]);
   const f = run.factors.findIndex((factor) => factor.name === (at.color ?? run.factors[0]?.name));
   const [xs, ys] = useMemo(() => [column(points, x), column(points, y)], [points, x, y]);
   const shade = useMemo(() => (f >= 0 ? factorOf(points, f) : null), [points, f]);
@@ -49,7 +58,12 @@ function Plane({ library, place, run, points, name }: { library: Library; place:
   const [hovered, setHovered] = useState(-1);
   const undo = useRef<string[]>([]);
   const lasso = useMemo(() => corners(at.lasso), [at.lasso]);
-  const mask = useMemo(() => (lasso.length ? inside(lasso, xs, ys) : null), [lasso, xs, ys]);
+  const mask = useMemo(() => {
+    if (!lasso.length) return null;
+    if (!first) return inside(lasso, xs, ys);
+    const [a, b] = axes(first, at.x, at.y);
+    return theirs?.n === points.n ? inside(lasso, column(theirs, a), column(theirs, b)) : null;
+  }, [lasso, xs, ys, first, theirs, at.x, at.y]);
   useEffect(() => setOnly(null), [f]);
 
   const legend = useMemo(() => legendOf(run, f, shade, dark), [run, f, shade, dark]);
@@ -71,17 +85,17 @@ function Plane({ library, place, run, points, name }: { library: Library; place:
   }
   const undone = () => place.set({ lasso: undo.current.pop() ?? "" });
   const select = (label: string, value: number, key: string) => html`<label class="field">${label}
-    <select value=${value} onChange=${(e: any) => place.set({ [key]: e.target.value, lasso: "" })}>${run.latent_names.map((each, k) => html`<option value=${k} selected=${k === value}>${each}</option>`)}</select></label>`;
-  return html`<section class="codes" aria-label=${name ? `Codes of ${name}` : "Codes"}>
+    <select value=${value} onChange=${(e: any) => place.set(first ? { [key]: e.target.value } : { [key]: e.target.value, lasso: "" })}>${run.latent_names.map((each, k) => html`<option value=${k} selected=${k === value}>${each}</option>`)}</select></label>`;
+  return html`<section class="codes" aria-label=${name ? `Codes of ${name}` : "Codes"}>${name && html`<h3>${name}</h3>`}
     <div class="toolbar">
-      ${select("Across", x, "x")}${select("Up", y, "y")}
+      ${select("Across", x, keys[0])}${select("Up", y, keys[1])}
       <label class="field">Colour <select onChange=${(e: any) => place.set({ color: e.target.value })}>
         ${run.factors.map((factor, i) => html`<option value=${factor.name} selected=${i === f}>${factor.name}</option>`)}<option value="-" selected=${f < 0}>one colour</option></select></label>
-      <div class="buttons"><button aria-pressed=${tool === "lasso"} onClick=${() => setTool(tool === "lasso" ? "move" : "lasso")}>Lasso</button>
-      <button disabled=${!at.lasso && !undo.current.length} onClick=${undone}>Undo the lasso</button></div>
+      ${!first && html`<div class="buttons"><button aria-pressed=${tool === "lasso"} onClick=${() => setTool(tool === "lasso" ? "move" : "lasso")}>Lasso</button>
+      <button disabled=${!at.lasso && !undo.current.length} onClick=${undone}>Undo the lasso</button></div>`}
     </div>
     <div class="beside">
-      <${Scatter} ...${{ xs, ys, colours, lasso, tool, xRange: run.range[x] ?? extent(xs), yRange: run.range[y] ?? extent(ys) }}
+      <${Scatter} ...${{ xs, ys, colours, lasso: first ? [] : lasso, canLasso: !first, tool, xRange: run.range[x] ?? extent(xs), yRange: run.range[y] ?? extent(ys) }}
         xName=${run.latent_names[x]} yName=${run.latent_names[y]} marked=${at.row ? Number(at.row) : null}
         label=${`${plural(points.n, "observation")}: ${run.latent_names[x]} across, ${run.latent_names[y]} up`}
         onLasso=${draw} onUndo=${undone} onHover=${setHovered} onPick=${(row: number) => place.set({ row: String(row), z: "" })} />
@@ -89,7 +103,7 @@ function Plane({ library, place, run, points, name }: { library: Library; place:
         <${Legend} ...${{ legend, only, setOnly }} />
         <${Under} ...${{ library, run, points, row: hovered >= 0 ? hovered : at.row ? Number(at.row) : -1, place, f, shade }} />
         <${Chosen} ...${{ run, points, mask, shade, f, place }} />
-        <p class="quiet">${plural(points.n, "observation")}${points.n < run.count ? html`, drawn at random from ${count(run.count)}` : ""}.</p>
+        <p class="quiet">${plural(points.n, "observation")}${points.n < run.total ? html`, drawn at random from ${count(run.total)}` : ""}.</p>
       </div>
     </div>
   </section>`;

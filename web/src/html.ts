@@ -36,7 +36,7 @@ export function onSize(element: Element, callback: (width: number, height: numbe
 
 export function useDark(): boolean {
   const query = matchMedia("(prefers-color-scheme: dark)");
-  const chosen = () => document.documentElement.dataset.theme;
+  const chosen = () => document.querySelector<HTMLElement>(".partita")?.dataset.theme;
   const [dark, set] = useState(chosen() ? chosen() === "dark" : query.matches);
   useEffect(() => {
     const look = () => set(chosen() ? chosen() === "dark" : query.matches);

@@ -25,6 +25,8 @@ export function http(): Source {
     where: "by the server",
     study: async () => (await ask("study")).json() as Promise<Study>,
     run: async (id) => (await ask(run(id))).json() as Promise<Run>,
+    tree: async (id) => (await ask(`${run(id)}/tree`)).json(),
+    diagnosis: async (id) => (await ask(`${run(id)}/diagnosis`)).json(),
     points: async (id) => floats(await ask(`${run(id)}/points`)),
     decode: async (id, z) =>
       floats(await ask(`${run(id)}/decode`, {

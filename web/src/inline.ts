@@ -49,6 +49,8 @@ export function inline(): Source {
     where: "in this page",
     study: async () => study,
     run: async () => run,
+    tree: async () => ({ tree: run.tree, problem: (run as { tree_problem?: string }).tree_problem ?? null }),
+    diagnosis: async () => ({ diagnosis: run.diagnosis, problem: null }),
     points: () => once("points", async () => floats(await unpacked("points"))),
     decode: async (_, z) => {
       const answer = await compute("decoder", z, [z.length / run.latents, run.latents]);

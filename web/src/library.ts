@@ -17,6 +17,9 @@ export class Library {
   }
   study = (): Promise<Study> => this.once("study", () => this.source.study());
   run = (id: string): Promise<Run> => this.once(`run ${id}`, async () => completed({ ...(await this.source.run(id)), id }));
+  tree = (run: Run) => this.once(`tree ${run.id}`, () => (run.tree ? Promise.resolve({ tree: run.tree, problem: null }) : this.source.tree(run.id)));
+  diagnosis = (run: Run) =>
+    this.once(`diagnosis ${run.id}`, () => (run.diagnosis ? Promise.resolve({ diagnosis: run.diagnosis, problem: null }) : this.source.diagnosis(run.id)));
   points = (run: Run): Promise<Points> =>
     this.once(`points ${run.id}`, async () => {
       const all = await this.source.points(run.id);

@@ -10,7 +10,7 @@ export interface Painter {
 }
 
 export function painter(canvas: HTMLCanvasElement): Painter {
-  const gl = canvas.getContext("webgl", { antialias: false, premultipliedAlpha: false, powerPreference: "low-power" });
+  const gl = canvas.getContext("webgl", { antialias: false, powerPreference: "low-power" });
   return gl ? onGpu(gl) : onCanvas(canvas.getContext("2d")!);
 }
 
@@ -19,7 +19,7 @@ attribute vec2 place; attribute vec4 colour; uniform vec4 view; uniform float si
 void main() { gl_Position = vec4((place - view.xy) * view.zw, 0.0, 1.0); gl_PointSize = size; shade = colour; }`;
 const FRAGMENT = `
 precision mediump float; varying vec4 shade;
-void main() { vec2 p = gl_PointCoord - 0.5; if (dot(p, p) > 0.25) discard; gl_FragColor = shade; }`;
+void main() { vec2 p = gl_PointCoord - 0.5; if (dot(p, p) > 0.25) discard; gl_FragColor = vec4(shade.rgb * shade.a, shade.a); }`;
 
 function onGpu(gl: WebGLRenderingContext): Painter {
   const program = gl.createProgram()!;
@@ -32,7 +32,7 @@ function onGpu(gl: WebGLRenderingContext): Painter {
   gl.linkProgram(program);
   gl.useProgram(program);
   gl.enable(gl.BLEND);
-  gl.blendFuncSeparate(gl.SRC_ALPHA, gl.ONE_MINUS_SRC_ALPHA, gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
+  gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
   const [places, colours] = [gl.createBuffer(), gl.createBuffer()];
   let n = 0;
   function fill(buffer: WebGLBuffer | null, name: string, data: BufferSource, parts: number, kind: number, unit: boolean) {

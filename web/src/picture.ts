@@ -16,7 +16,7 @@ interface Shown {
 
 export function Picture(props: Shown) {
   if (props.run.shows === "bars") return html`<${Bars} ...${props} />`;
-  if (props.run.shows === "curve") return html`<${CurvePicture} ...${props} />`;
+  if (props.run.shows === "curve" || props.run.shape.length < 2) return html`<${CurvePicture} ...${props} />`;
   return html`<${Raster} ...${props} />`;
 }
 
@@ -85,8 +85,8 @@ function CurvePicture({ run, values, label }: Shown) {
     const pad = 0.04 * (high - low || 1);
     plot.current = new uPlot({
       width: place.current.clientWidth, height: 300, legend: { show: false }, cursor: { show: false },
-      scales: { x: { time: false }, y: { range: [low - pad, high + pad] } },
-      axes: [{ ...axis, label: "position in the row" }, { ...axis, size: 56, label: run.units ?? undefined }],
+      scales: { x: { time: false, range: [0, length - 1] }, y: { range: [low - pad, high + pad] } },
+      axes: [{ ...axis, label: run.shows === "map" ? "frame" : "place in the row", labelSize: 22, size: 30 }, { ...axis, size: 56, label: run.units ?? undefined, labelSize: 22, labelFont: "12px system-ui" }],
       series: [{}, ...[...Array(channels).keys()].map((c) => ({ stroke: c ? ink : accent, width: 2, points: { show: false } }))],
     }, data(), place.current);
     const stop = onSize(place.current, (width) => plot.current?.setSize({ width, height: 300 }));
@@ -96,8 +96,7 @@ function CurvePicture({ run, values, label }: Shown) {
       plot.current = null;
     };
   }, [run, dark]);
-  useEffect(() => plot.current?.setData(data(), false) as void, [values]);
-  useEffect(() => plot.current?.redraw(), [values]);
+  useEffect(() => plot.current?.setData(data()), [values]);
   return html`<div class="curve" ref=${place} role="img" aria-label=${label}></div>`;
 }
 

@@ -72,9 +72,9 @@ export function Runs({ study, place }: { study: Study; place: Place }) {
     </div>
     <div class="scroll" tabindex="0" role="region" aria-label="Table of runs">
     <table class="runs"><thead><tr><th scope="col"><span class="unseen">Compare</span></th>${columns.map((column) => html`<th key=${column.key} scope="col" class=${column.numeric ? "number" : ""} aria-sort=${sorted === column.key ? (down ? "descending" : "ascending") : "none"}>
-      <button onClick=${() => place.set({ sort: sorted !== column.key ? (column.numeric ? "-" : "") + column.key : down === column.numeric ? (column.numeric ? "" : "-") + column.key : "" })}>${column.name}<span class="arrow" aria-hidden="true">${sorted === column.key ? (down ? "↓" : "↑") : ""}</span></button></th>`)}</tr></thead>
+      <button title=${study.score_about?.[column.name]?.explanation ?? ""} onClick=${() => place.set({ sort: sorted !== column.key ? (column.numeric ? "-" : "") + column.key : down === column.numeric ? (column.numeric ? "" : "-") + column.key : "" })}>${column.name}<span class="arrow" aria-hidden="true">${sorted === column.key ? (down ? "↓" : "↑") : ""}</span></button></th>`)}</tr></thead>
     <tbody>${shown.map((run) => html`<tr key=${run.id} class=${run.state}><td><input type="checkbox" aria-label=${`Compare ${run.method}, seed ${run.seed ?? "none"}`} checked=${chosen.includes(run.id)} onChange=${() => pick(run.id)} /></td>
-      ${columns.map((column, i) => i === 0 ? html`<th scope="row">${link(open(run), run.method || run.id, `Open ${run.method}, seed ${run.seed ?? "none"}, ${run.id}`)}<small>${run.id.slice(0, 12)}</small></th>`
+      ${columns.map((column, i) => i === 0 ? html`<th scope="row">${link(open(run), run.method || run.id, `Open ${run.method}, seed ${run.seed ?? "none"}, ${run.id}`)}<small>${run.id.slice(-10)}</small></th>`
         : html`<td class=${column.numeric ? "number" : column.key === "verdict" ? "words" : ""}>${column.cell ? column.cell(run) : column.numeric ? cellNumber(column.value(run)) : (column.value(run) ?? "–")}</td>`)}</tr>`)}</tbody></table>
     </div>
     ${!shown.length && html`<p class="empty">No run has all of these words. <button onClick=${() => place.set({ filter: "", state: "" })}>Show all</button></p>`}

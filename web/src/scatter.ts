@@ -7,7 +7,7 @@ import { number } from "./words";
 
 interface Props {
   xs: Float32Array; ys: Float32Array; colours: Uint8Array; xRange: [number, number]; yRange: [number, number];
-  xName: string; yName: string; lasso: Corner[]; tool: "move" | "lasso"; label: string;
+  xName: string; yName: string; lasso: Corner[]; canLasso: boolean; tool: "move" | "lasso"; label: string;
   /** A row to mark. */
   marked: number | null;
   onLasso: (corners: Corner[]) => void; onUndo: () => void; onHover: (row: number) => void; onPick: (row: number) => void;
@@ -66,7 +66,7 @@ export function Scatter(props: Props) {
     stage.current!.setPointerCapture(event.pointerId);
     const at = place(event);
     fingers.current.set(event.pointerId, at);
-    const lassoing = (tool === "lasso" || event.shiftKey) && fingers.current.size === 1;
+    const lassoing = props.canLasso && (tool === "lasso" || event.shiftKey) && fingers.current.size === 1;
     dragged.current = { at, begun: at, lasso: lassoing };
     setDrawing(lassoing ? [plane(at)] : null);
   }
@@ -124,7 +124,7 @@ export function Scatter(props: Props) {
     else if (event.key === "+" || event.key === "=") setCamera((c) => zoomed(c, 0.8));
     else if (event.key === "-") setCamera((c) => zoomed(c, 1.25));
     else if (event.key === "0") setCamera(around(xRange, yRange));
-    else if (event.key === "l" || event.key === " ") setDrawing((corners) => [...(corners ?? []), plane(at)]);
+    else if (props.canLasso && (event.key === "l" || event.key === " ")) setDrawing((corners) => [...(corners ?? []), plane(at)]);
     else if (event.key === "Enter" && drawing) {
       if (drawing.length > 2) props.onLasso(drawing);
       setDrawing(null);
@@ -155,6 +155,6 @@ export function Scatter(props: Props) {
         ${cross && html`<path class="cross" d=${`M${cross[0] - 7},${cross[1]}h14M${cross[0]},${cross[1] - 7}v14`} />`}
       </svg>
     </div>
-    <p id="scatter-keys" class="quiet keys">Drag to move, wheel or pinch to zoom, Shift and drag for a lasso, click a point to take it. With keys: arrows move the cross, Shift and arrows the view, + and − zoom, 0 shows all, L sets a corner of the lasso, Enter closes it or takes the point, U undoes.</p>
+    <details class="keys"><summary>How to move here</summary><p id="scatter-keys" class="quiet">Drag to move, wheel or pinch to zoom, Shift and drag for a lasso, click a point to take it. With keys: arrows move the cross, Shift and arrows the view, + and − zoom, 0 shows all, L sets a corner of the lasso, Enter closes it or takes the point, U undoes.</p></details>
   </div>`;
 }

@@ -1,6 +1,7 @@
 // The tree of dependence: which latents share information, and where the tree was cut into groups.
-import type { Merge, Run } from "./documents";
-import { html } from "./html";
+import type { Merge, Run, Tree } from "./documents";
+import { html, Problem, useAsked, Waiting } from "./html";
+import type { Library } from "./library";
 import { latentsNamed, number, probability } from "./words";
 
 const ROW = 34;
@@ -15,9 +16,16 @@ function leaves(run: Run, merges: Merge[]): number[] {
   return parts.sort((a, b) => Math.min(...a) - Math.min(...b)).flat();
 }
 
-export function Dependence({ run }: { run: Run }) {
-  const tree = run.tree;
-  if (!tree) return html`<section class="tree" aria-label="Groups"><h2>Which latents belong together</h2><p class="empty">No tree of dependence was found for this run. It needs at least two latents in use and enough observations.</p></section>`;
+export function Dependence({ library, run }: { library: Library; run: Run }) {
+  const { value, problem } = useAsked(() => library.tree(run), [run.id]);
+  const words = problem ?? value?.problem;
+  return html`<section class="tree" aria-label=${`Groups of ${run.title || run.id}`}><h2>Which latents belong together</h2>
+    ${words ? html`<${Problem} words=${words} />` : !value ? html`<${Waiting} words="Testing which latents depend on each other, which takes some seconds…" />`
+      : value.tree ? html`<${Branches} run=${run} tree=${value.tree} />` : html`<p class="empty">There is no tree for this run. It needs at least two latents in use and enough observations.</p>`}
+  </section>`;
+}
+
+function Branches({ run, tree }: { run: Run; tree: Tree }) {
   const merges = tree.merges;
   const order = leaves(run, merges);
   const accepted = merges.filter((merge) => merge.accepted).length;
@@ -38,8 +46,7 @@ export function Dependence({ run }: { run: Run }) {
     parts.push({ members: met.flatMap((part) => part.members), x, y });
   });
   const cut = column(accepted) - 46;
-  return html`<section class="tree" aria-label="Groups"><h2>Which latents belong together</h2>
-    <p class="lead">${tree.groups.map((group) => `(${latentsNamed(group, run.latent_names)})`).join(" ")}</p>
+  return html`<p class="lead">${tree.groups.map((group) => `(${latentsNamed(group, run.latent_names)})`).join(" ")}</p>
     ${tree.words && html`<p>${tree.words}</p>`}
     <div class="scroll" tabindex="0" role="region" aria-label="Tree of dependence">
     <svg width=${width} height=${height} viewBox=${`0 0 ${width} ${height}`} role="img" aria-label="Tree of dependence; the list below says the same">
@@ -48,6 +55,5 @@ export function Dependence({ run }: { run: Run }) {
       <path class="cut" d=${`M${cut},6V${height - 22}`} /><text class="cutname" x=${cut} y=${height - 6} text-anchor="middle">cut</text>
     </svg></div>
     <p class="quiet">Numbers: nats shared where branches meet, chance and background taken off. Left of the cut: tested and accepted. Right of it, dashed: what would come next, and does not stand out.</p>
-    <details><summary>The merges in words</summary><ol class="merges">${merges.map((merge) => html`<li>${merge.groups.map((group) => latentsNamed(group, run.latent_names)).join(" and ")} share ${number(merge.nats, 3)} nats${merge.interval ? ` (${number(merge.interval[0], 2)} to ${number(merge.interval[1], 2)})` : ""}${merge.p != null ? `, ${probability(merge.p)}` : ""}: ${merge.accepted ? "one group" : "kept apart"}</li>`)}</ol></details>
-  </section>`;
+    <details><summary>The merges in words</summary><ol class="merges">${merges.map((merge) => html`<li>${merge.groups.map((group) => latentsNamed(group, run.latent_names)).join(" and ")} share ${number(merge.nats, 3)} nats${merge.interval ? ` (${number(merge.interval[0], 2)} to ${number(merge.interval[1], 2)})` : ""}${merge.p != null ? `, ${probability(merge.p)}` : ""}: ${merge.accepted ? "one group" : "kept apart"}</li>`)}</ol></details>`;
 }

@@ -4,6 +4,7 @@ import type { Place } from "./address";
 import type { Encoded, Run } from "./documents";
 import { html, Problem, useAsked } from "./html";
 import { Latest, type Library } from "./library";
+import { LatentMap } from "./map";
 import { Picture } from "./picture";
 import { Plane, Slider } from "./hands";
 import { latentsNamed, number } from "./words";
@@ -16,8 +17,8 @@ const inWords = (z: Float32Array) => [...z].map((v) => Number(v.toFixed(4))).joi
 
 export function Turn({ library, place, run, other }: { library: Library; place: Place; run: Run; other: Run | null }) {
   const at = place.parameters;
-  const { value: points } = useAsked(() => library.points(run), [run.id]);
-  const { value: otherPoints } = useAsked(other ? () => library.points(other) : null, [other?.id]);
+  const { value: points } = useAsked(run.count ? () => library.points(run) : null, [run.id]);
+  const { value: otherPoints } = useAsked(other?.count ? () => library.points(other) : null, [other?.id]);
   const [dropped, setDropped] = useState<{ name: string; encoded: Encoded; run: string } | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
   const row = at.row && points && Number(at.row) < points.n ? Number(at.row) : null;
@@ -48,17 +49,34 @@ export function Turn({ library, place, run, other }: { library: Library; place: 
       setProblem((error as Error).message);
     }
   }
+  const section = useRef<HTMLElement>(null);
+  useEffect(() => {
+    const page = section.current!.closest<HTMLElement>(".partita")!; // a file dropped beside the view is meant for it too
+    const over = (event: DragEvent) => event.preventDefault();
+    const drop = (event: DragEvent) => {
+      event.preventDefault();
+      void encode(event.dataTransfer?.files[0]);
+    };
+    page.addEventListener("dragover", over);
+    page.addEventListener("drop", drop);
+    return () => {
+      page.removeEventListener("dragover", over);
+      page.removeEventListener("drop", drop);
+    };
+  }, [run.id]);
   const given = dropped?.run === run.id ? dropped : null;
   const beside = row != null ? observed : given?.encoded.shown;
-  return html`<section class="turn" aria-label="Turn the latents" onDragOver=${(e: DragEvent) => e.preventDefault()}
-    onDrop=${(e: DragEvent) => { e.preventDefault(); void encode(e.dataTransfer?.files[0]); }}>
-    <div class="seen ${other ? "two" : ""}">
-      <figure><${Decoded} ...${{ library, run, z, order }} /><figcaption>${other ? run.title || run.id : "What the decoder says"}</figcaption></figure>
-      ${other && theirs && html`<figure><${Decoded} ...${{ library, run: other, z: theirs, order: null }} /><figcaption>${other.title || other.id}${other.latents !== run.latents ? `: it has ${other.latents} latents, the first ${Math.min(run.latents, other.latents)} are moved` : ""}</figcaption></figure>`}
-      ${beside && html`<figure class="given"><${Picture} run=${run} values=${beside} order=${order} label="the observation itself" /><figcaption>${row != null ? `Observation ${row + 1}, as it is` : `${given!.name}, as it is`}</figcaption></figure>`}
+  return html`<section class="turn" aria-label="Turn the latents" ref=${section}>
+    <div class="seen">
+      <div class="pictures ${other ? "two" : ""} ${run.shows}"><${Decoded} ...${{ library, run, z, order, caption: other ? run.title || run.id : "What the decoder says" }} />
+        ${other && theirs && html`<${Decoded} ...${{ library, run: other, z: theirs, order: null, caption: (other.title || other.id) + (other.latents !== run.latents ? `: it has ${other.latents} latents, the first ${Math.min(run.latents, other.latents)} are moved` : "") }} />`}</div>
+      <div class="given">
+      ${run.shows === "map" && points && html`<${LatentMap} ...${{ run, points, row, onPick: (each: number) => place.set({ row: String(each), z: "" }) }} />`}
       <${Upload} run=${run} onFile=${encode} />
+      ${beside && html`<figure class="itself"><${Picture} run=${run} values=${beside} order=${order} label="the observation itself" /><figcaption>${row != null ? `Observation ${row + 1}, as it is` : `${given!.name}, as it is`}</figcaption></figure>`}
       ${problem && html`<${Problem} words=${problem} />`}
       ${given && !row && html`<p class="quiet">Latents of ${given.name}, mean ± one deviation: ${given.encoded.mean.map((m, k) => `${run.latent_names[k]} ${number(m, 2)} ± ${number(Math.exp(0.5 * given.encoded.log_variance[k]), 2)}`).join(", ")}.</p>`}
+      </div>
     </div>
     <div class="hands">
       <div class="buttons"><button onClick=${() => place.set({ z: inWords(Float32Array.from(run.start)), row: "" })}>To the mean</button>
@@ -81,7 +99,7 @@ function byMovement(ends: Float32Array[]): number[] {
 
 type Answer = { z: Float32Array; values: Float32Array };
 
-function Decoded({ library, run, z, order }: { library: Library; run: Run; z: Float32Array; order: number[] | null }) {
+function Decoded({ library, run, z, order, caption }: { library: Library; run: Run; z: Float32Array; order: number[] | null; caption: string }) {
   const [state, set] = useState<{ answer: Answer | null; took: number; problem: string | null }>({ answer: null, took: 0, problem: null });
   const latest = useRef<Latest<Float32Array, Answer> | null>(null);
   useEffect(() => {
@@ -93,10 +111,10 @@ function Decoded({ library, run, z, order }: { library: Library; run: Run; z: Fl
     return () => latest.current?.close();
   }, [run.id]);
   useEffect(() => void latest.current?.ask(z), [z, run.id]);
-  if (state.problem) return html`<${Problem} words=${state.problem} />`;
-  return html`<div class="decoded" data-decoded=${state.answer ? inWords(state.answer.z) : ""}>
+  if (state.problem) return html`<figure class="decoded"><${Problem} words=${state.problem} /></figure>`;
+  return html`<figure class="decoded" data-decoded=${state.answer ? inWords(state.answer.z) : ""}>
     <${Picture} run=${run} values=${state.answer?.values ?? null} order=${order} label=${`decoded at ${[...z].map((v, k) => `${run.latent_names[k]} ${number(v, 2)}`).join(", ")}`} />
-    <p class="took" aria-hidden="true">${state.took ? `${state.took.toFixed(state.took < 10 ? 1 : 0)} ms, ${library.source.where}` : " "}</p></div>`;
+    <figcaption><span>${caption}</span><span class="took">${state.took ? `${state.took.toFixed(state.took < 10 ? 1 : 0)} ms ${library.source.where}` : " "}</span></figcaption></figure>`;
 }
 
 function Upload({ run, onFile }: { run: Run; onFile: (file: File | undefined) => void }) {

@@ -33,6 +33,8 @@ export function widget(model: WidgetModel): { source: Source; close: () => void 
     where: "by the kernel",
     study: async () => (await ask("study")).document as Study,
     run: async (run) => (await ask("run", { run })).document as Run,
+    tree: async (run) => (await ask("tree", { run })).document,
+    diagnosis: async (run) => (await ask("diagnosis", { run })).document,
     points: async (run) => floats((await ask("points", { run })).buffer),
     decode: async (run, z) => floats((await ask("decode", { run }, z.slice().buffer as ArrayBuffer)).buffer),
     observation: async (run, row) => floats((await ask("observation", { run, row })).buffer),

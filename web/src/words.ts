@@ -2,7 +2,7 @@
 export function number(value: number | null | undefined, digits = 3): string {
   if (value == null || !Number.isFinite(value)) return "–";
   const size = Math.abs(value);
-  if (size === 0) return "0";
+  if (Number.isInteger(value) && size < 1e5) return String(value).replace("-", "−");
   const text = size >= 1e5 || size < 1e-4 ? value.toExponential(1) : size >= 100 ? value.toFixed(1) : value.toFixed(size >= 10 ? 2 : digits);
   return text.replace("-", "−").replace("e+", "e");
 }
