@@ -72,4 +72,7 @@ def _serve(explored: Any, folder: Path, host: str, port: int) -> None:
             print(f"whoever has this address can look at {folder}; others are refused", flush=True)
         print("Ctrl-C ends it", file=sys.stderr, flush=True)
 
-    serve(explored, host=host, port=port, token=token, told=told)
+    try:
+        serve(explored, host=host, port=port, token=token, told=told)
+    except KeyboardInterrupt:  # which is how one ends it
+        print("ended", file=sys.stderr)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 PATIENCE = 10  # seconds in which a connection must say what it wants
+BACKLOG = 1_024
 MOST = 2_000  # connections; a browser opens six
 
 
@@ -19,6 +20,7 @@ def run_server(application: Any, host: str, port: int, told: Callable[[int], Non
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             bound.bind((host, port))
+            bound.listen(BACKLOG)
         except OSError as error:
             raise OSError(
                 f"cannot serve on {host}, port {port}: {error.strerror or error}; choose another --port, or 0 for any"
@@ -40,6 +42,7 @@ def settings(application: Any, host: str, port: int) -> Any:
         access_log=False,
         server_header=False,
         limit_concurrency=MOST,
+        backlog=BACKLOG,
         timeout_keep_alive=PATIENCE,
         timeout_graceful_shutdown=2,
     )

@@ -73,9 +73,10 @@ class StudyFolder:
             self._open[name] = self._open.pop(name)  # the last one used is the last to go
             return self._open[name]
 
-    def best(self) -> tuple[str, str]:
-        """The run with the best bound on rows held out, or on all where none were; and why it is this one."""
-        rows = [row for row in self.study()["runs"] if row["state"] == "finished"]
+    def best(self, method: str | None = None) -> tuple[str, str]:
+        """The run (of this method, where one is said) with the best bound on rows held out, or as evaluated where none
+        were; and why it is this one."""
+        rows = [row for row in self.study()["runs"] if row["state"] == "finished" and method in (None, row["method"])]
         if not rows:
             raise ValueError(f"no run in {self.folder} is finished, so there is none to export")
         known = [row for row in rows if row["bound"] is not None]
@@ -83,6 +84,8 @@ class StudyFolder:
             raise ValueError(
                 f"no run in {self.folder} has a bound to choose by: run `partita evaluate {self.folder}`, or say --run"
             )
+        if any(row["bound_of"] == "held-out" for row in known):
+            known = [row for row in known if row["bound_of"] == "held-out"]  # the others knew their rows
         best = max(known, key=lambda row: row["bound"])
         return best["id"], f"the best {best['bound_of']} bound of {len(known)} runs, {best['bound']:.4g} nats a row"
 

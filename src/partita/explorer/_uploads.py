@@ -33,7 +33,8 @@ def read_observation(
     path = folder / f"dropped{suffix}"
     path.write_bytes(content)
     try:
-        x = _read(path, suffix, shape, feature_names, top)
+        with np.errstate(over="ignore"):  # what is too large for float32 is refused below
+            x = _read(path, suffix, shape, feature_names, top)
     except (ValueError, OSError) as error:
         raise ValueError(f"{shown}: {str(error).replace(str(path), '').lstrip(': ')}") from None
     if not np.isfinite(x).all():

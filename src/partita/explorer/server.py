@@ -9,6 +9,7 @@ from urllib.parse import unquote
 
 import numpy as np
 
+from partita.explorer import _connections
 from partita.explorer._documents import diagnosis_document, plain, run_document, tree_document
 from partita.explorer._guard import Guard, is_loopback
 from partita.explorer._subject import Subject
@@ -36,7 +37,11 @@ def application(explored: Explored, *, host: str = "127.0.0.1", token: str | Non
 
     def answering(answer: Callable[[Request, bytes], Response], limiter: anyio.CapacityLimiter):
         async def endpoint(request: Request) -> Response:
-            body = await request.body() if request.method == "POST" else b""
+            try:
+                with anyio.fail_after(_connections.PATIENCE):
+                    body = await request.body() if request.method == "POST" else b""
+            except TimeoutError:
+                return JSONResponse({"problem": "the file came too slowly"}, 408, {"connection": "close"})
             try:
                 return await anyio.to_thread.run_sync(partial(answer, request, body), limiter=limiter)
             except KeyError:
@@ -93,11 +98,14 @@ def serve(
 ) -> None:
     """Answers until it is interrupted; ValueError where another address than this computer's own has no token.
     `told` is called with the port once it is bound."""
-    from partita.explorer._connections import run_server
-
     if not is_loopback(host) and token is None:
         raise ValueError(f"serving on {host} needs a token")
-    run_server(application(explored, host=host, token=token), host, port, told)
+    try:
+        import starlette  # noqa: F401
+        import uvicorn  # noqa: F401
+    except ImportError as error:
+        raise ValueError(f'the explorer needs the package {error.name}: pip install "partita[explore]"') from None
+    _connections.run_server(application(explored, host=host, token=token), host, port, told)
 
 
 def static_files() -> dict[str, Path]:
