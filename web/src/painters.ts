@@ -10,8 +10,18 @@ export interface Painter {
 }
 
 export function painter(canvas: HTMLCanvasElement): Painter {
-  const gl = canvas.getContext("webgl", { antialias: false, powerPreference: "low-power" });
+  const gl = imitated() ? null : canvas.getContext("webgl", { antialias: false });
   return gl ? onGpu(gl) : onCanvas(canvas.getContext("2d")!);
+}
+
+/** Whether the processor plays the graphics card: then writing pixels is several times quicker than WebGL. */
+function imitated(): boolean {
+  const gl = document.createElement("canvas").getContext("webgl", { failIfMajorPerformanceCaveat: true });
+  if (!gl) return true;
+  const about = gl.getExtension("WEBGL_debug_renderer_info");
+  const name = String(gl.getParameter(about ? about.UNMASKED_RENDERER_WEBGL : gl.RENDERER));
+  gl.getExtension("WEBGL_lose_context")?.loseContext();
+  return /swiftshader|llvmpipe|software|basic render/i.test(name);
 }
 
 const VERTEX = `
