@@ -90,13 +90,14 @@ function onCanvas(context: CanvasRenderingContext2D): Painter {
       const [sx, sy] = [width / camera.width, height / camera.height];
       const [ox, oy] = [width / 2 - camera.x * sx, height / 2 + camera.y * sy];
       const reach = Math.max(1, Math.round(size)) >> 1;
+      const halves = [...Array(2 * reach + 1).keys()].map((row) => Math.floor(Math.sqrt((reach + 0.4) ** 2 - (row - reach) ** 2)));
       for (let i = 0; i < xs.length; i++) {
         const px = Math.round(ox + xs[i] * sx);
         const py = Math.round(oy - ys[i] * sy);
         if (!(px >= reach && py >= reach && px < width - reach && py < height - reach)) continue;
         for (let row = -reach; row <= reach; row++) {
           const start = (py + row) * width + px;
-          const half = reach > 1 && (row === reach || row === -reach) ? reach - 1 : reach; // corners off: rounder
+          const half = halves[row + reach];
           for (let column = -half; column <= half; column++) pixels[start + column] = shades[i];
         }
       }

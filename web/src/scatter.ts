@@ -23,7 +23,7 @@ export function Scatter(props: Props) {
   const [camera, setCamera] = useState<Camera>(() => around(xRange, yRange));
   const [cross, setCross] = useState<Corner | null>(null); // pixels; where pointer or keys are
   const [drawing, setDrawing] = useState<Corner[] | null>(null);
-  const dragged = useRef<{ at: Corner; begun: Corner; lasso: boolean } | null>(null);
+  const dragged = useRef<{ at: Corner; begun: Corner; far: number; lasso: boolean } | null>(null);
   const fingers = useRef(new Map<number, Corner>());
   const [w, h] = size;
 
@@ -67,7 +67,7 @@ export function Scatter(props: Props) {
     const at = place(event);
     fingers.current.set(event.pointerId, at);
     const lassoing = props.canLasso && (tool === "lasso" || event.shiftKey) && fingers.current.size === 1;
-    dragged.current = { at, begun: at, lasso: lassoing };
+    dragged.current = { at, begun: at, far: 0, lasso: lassoing };
     setDrawing(lassoing ? [plane(at)] : null);
   }
   function move(event: PointerEvent) {
@@ -77,7 +77,10 @@ export function Scatter(props: Props) {
     else if (!drag) look(at);
     else if (drag.lasso) setDrawing((corners) => [...(corners ?? []), plane(at)]);
     else setCamera((c) => moved(c, (drag.at[0] - at[0]) / w, (at[1] - drag.at[1]) / h));
-    if (drag) drag.at = at;
+    if (drag) {
+      drag.at = at;
+      drag.far = Math.max(drag.far, Math.hypot(at[0] - drag.begun[0], at[1] - drag.begun[1])); // a lasso ends where it began
+    }
     if (fingers.current.has(event.pointerId)) fingers.current.set(event.pointerId, at);
   }
   function pinch(id: number, at: Corner) {
@@ -93,7 +96,7 @@ export function Scatter(props: Props) {
     if (fingers.current.size) return;
     dragged.current = null;
     const at = place(event);
-    const still = drag && Math.hypot(at[0] - drag.begun[0], at[1] - drag.begun[1]) < 4;
+    const still = drag && drag.far < 4;
     if (drag?.lasso && !still && drawing && drawing.length > 2) props.onLasso(drawing);
     else if (still) pick(at);
     setDrawing(null);

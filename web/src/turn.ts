@@ -4,6 +4,7 @@ import type { Place } from "./address";
 import type { Encoded, Run } from "./documents";
 import { html, Problem, useAsked } from "./html";
 import { Latest, type Library } from "./library";
+import { hasStrips, Strip, useStrips } from "./strip";
 import { LatentMap } from "./map";
 import { Picture } from "./picture";
 import { Plane, Slider } from "./hands";
@@ -33,6 +34,7 @@ export function Turn({ library, place, run, other }: { library: Library; place: 
   const { value: observed } = useAsked(row != null ? () => library.observation(run, row) : null, [row, run.id]);
   const { value: order } = useAsked(run.shows === "bars" ? () => library.ends(run).then(byMovement) : null, [run.id]);
 
+  const strips = useStrips(library, run, z);
   const set = (changes: Record<number, number>) => {
     const next = z.slice();
     for (const k in changes) next[k] = changes[k];
@@ -84,7 +86,7 @@ export function Turn({ library, place, run, other }: { library: Library; place: 
       ${run.groups.map((group, g) => html`<fieldset key=${group.join()} class=${group.length === 2 ? "pair" : ""}>
         ${run.groups.length < run.latents && html`<legend>Group ${g + 1}: ${latentsNamed(group, run.latent_names)}</legend>`}
         ${group.length === 2 && html`<${Plane} ...${{ run, group, z, set, points }} />`}
-        <div class="sliders">${group.map((k) => html`<${Slider} key=${k} ...${{ run, k, z, set }} />`)}</div>
+        <div class="sliders">${group.map((k) => html`<${Slider} key=${k} ...${{ run, k, z, set }} />${hasStrips(run) && html`<${Strip} key=${`strip ${k}`} ...${{ run, k, set, pictures: strips?.[k] ?? null }} />`}`)}</div>
       </fieldset>`)}
     </div>
   </section>`;
