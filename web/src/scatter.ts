@@ -148,8 +148,8 @@ export function Scatter(props: Props) {
       onDblClick=${() => setCamera(around(xRange, yRange))}>
       <canvas ref=${canvas} aria-hidden="true"></canvas>
       <svg width=${w} height=${h} aria-hidden="true">
-        ${ticks(camera.x - camera.width / 2, camera.x + camera.width / 2).map((t) => html`<text key=${`x${t}`} class="tick" x=${screen([t, 0])[0]} y=${h - 6} text-anchor="middle">${tick(t)}</text>`)}
-        ${ticks(camera.y - camera.height / 2, camera.y + camera.height / 2).map((t) => html`<text key=${`y${t}`} class="tick" x="6" y=${screen([0, t])[1] + 4}>${tick(t)}</text>`)}
+        ${ticks(camera.x - camera.width / 2, camera.x + camera.width / 2).filter((t) => screen([t, 0])[0] > 30 && screen([t, 0])[0] < w - 20).map((t) => html`<text key=${`x${t}`} class="tick" x=${screen([t, 0])[0]} y=${h - 6} text-anchor="middle">${tick(t)}</text>`)}
+        ${ticks(camera.y - camera.height / 2, camera.y + camera.height / 2).filter((t) => screen([0, t])[1] > 34 && screen([0, t])[1] < h - 24).map((t) => html`<text key=${`y${t}`} class="tick" x="6" y=${screen([0, t])[1] + 4}>${tick(t)}</text>`)}
         <text class="name" x=${w - 8} y=${h - 22} text-anchor="end">${props.xName} →</text>
         <text class="name" x="8" y="18">↑ ${props.yName}</text>
         ${lasso.length > 2 && html`<path class="lasso" d=${path(lasso, true)} />`}

@@ -70,8 +70,8 @@ export function Turn({ library, place, run, other }: { library: Library; place: 
   const beside = row != null ? observed : given?.encoded.shown;
   return html`<section class="turn" aria-label="Turn the latents" ref=${section}>
     <div class="seen">
-      <div class="pictures ${other ? "two" : ""} ${run.shows}"><${Decoded} ...${{ library, run, z, order, caption: other ? run.title || run.id : "What the decoder says" }} />
-        ${other && theirs && html`<${Decoded} ...${{ library, run: other, z: theirs, order: null, caption: (other.title || other.id) + (other.latents !== run.latents ? `: it has ${other.latents} latents, the first ${Math.min(run.latents, other.latents)} are moved` : "") }} />`}</div>
+      <div class="pictures ${other ? "two" : ""} ${run.shows}"><${Decoded} key=${run.id} ...${{ library, run, z, order, caption: other ? run.title || run.id : "What the decoder says" }} />
+        ${other && theirs && html`<${Decoded} key=${other.id} ...${{ library, run: other, z: theirs, order: null, caption: (other.title || other.id) + (other.latents !== run.latents ? `: it has ${other.latents} latents, the first ${Math.min(run.latents, other.latents)} are moved` : "") }} />`}</div>
       <div class="given">
       ${run.shows === "map" && points && html`<${LatentMap} ...${{ run, points, row, onPick: (each: number) => place.set({ row: String(each), z: "" }) }} />`}
       <${Upload} run=${run} onFile=${encode} />
