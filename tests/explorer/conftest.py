@@ -80,7 +80,7 @@ class Served:
 
     port: int
     token: str | None = None
-    common: dict[str, str] = field(default_factory=dict)
+    connections: set = field(default_factory=set)  # as the server knows them
 
     @property
     def origin(self) -> str:
@@ -118,7 +118,7 @@ def serving(explored: Any, host: str = "127.0.0.1", token: str | None = None) ->
         while not server.started:
             assert thread.is_alive(), "the server did not start"
             thread.join(0.01)
-        yield Served(bound.getsockname()[1], token)
+        yield Served(bound.getsockname()[1], token, server.server_state.connections)
         server.should_exit = True
         thread.join(10)
         assert not thread.is_alive(), "the server did not end"

@@ -269,6 +269,16 @@ def test_a_websocket_is_not_answered(served):
     assert b"HTTP/1.1 101" not in answer.body
 
 
+def test_frames_do_not_wait_for_the_next_packet(served):
+    """Headers and body are two packets: with Nagle's rule the second would wait for the first's receipt."""
+    with socket.create_connection(("127.0.0.1", served.port), timeout=20) as raw:
+        raw.sendall(f"GET / HTTP/1.1\r\nHost: 127.0.0.1:{served.port}\r\n\r\n".encode())
+        assert raw.recv(15) == b"HTTP/1.1 200 OK"
+        sockets = [each.transport.get_extra_info("socket") for each in served.connections]
+        assert sockets
+        assert all(each.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) for each in sockets)
+
+
 def _all_closed(connections: list[socket.socket]) -> None:
     deadline = time.monotonic() + 60
     for each in connections:

@@ -63,7 +63,8 @@ def test_a_run_as_its_model_says_it(vectors_study, run_id, served):
     scores = Store(vectors_study).scores(next(r for r in Store(vectors_study).runs() if r.id == run_id))
     assert found["alignment"]["r2"] == scores["alignment"]["matrix"]
     assert found["alignment"]["mean"] == scores["alignment"]["r2"]
-    assert found["alignment"]["rows"] == ["z0, z1", "z2"]
+    assert found["alignment"]["rows"] == ["true 0, true 1", "true 2"]
+    assert found["alignment"]["columns"] == ["z0, z1", "z2"]
     assert found["diagnosis"]["verdict"] == scores["diagnosis"]["verdict"]
     loss = found["curves"]["loss"]
     assert loss["label"] == "objective (loss)"

@@ -139,7 +139,7 @@ def _alignment(subject: Subject) -> dict[str, Any] | None:
         stored = _aligned(subject, of_truth)
     named = lambda letter, groups: [", ".join(f"{letter}{k}" for k in group) for group in groups]  # noqa: E731
     return {
-        "rows": named("z", stored["groups"]), "columns": named("true ", of_truth), "r2": stored["matrix"],
+        "rows": named("true ", of_truth), "columns": named("z", stored["groups"]), "r2": stored["matrix"],
         "assignment": stored["assignment"], "mean": stored["r2"], "grouping": stored["grouping"],
     }  # fmt: skip
 
