@@ -24,6 +24,8 @@ PAGE = f"http://127.0.0.1:{PORT}/"
 FRAME = (1180, 690)
 WIDTH = 860  # of the animation
 MOST_BYTES = 1_500_000
+READY = """() => !document.querySelector('.waiting')
+    && [...document.querySelectorAll('.decoded')].every(each => each.dataset.decoded)"""
 
 
 def main() -> None:
@@ -45,7 +47,7 @@ def main() -> None:
 
 def trained() -> str:
     out = tempfile.mkdtemp()
-    asked = "--data pdsprites --latents 3 --steps 3000 --seeds 0 --out".split()
+    asked = ["--data", "pdsprites", "--latents", "3", "--steps", "3000", "--seeds", "0", "--out"]
     for method in (["pdisvae", "--groups", "2,1"], ["vae"]):
         subprocess.run([sys.executable, "-m", "partita", "train", *method, *asked, out], check=True)
     subprocess.run([sys.executable, "-m", "partita", "evaluate", out], check=True)
@@ -70,13 +72,15 @@ def opened(page: Page, view: str, more: str = "") -> None:
     page.goto(f"{PAGE}{row.get_attribute('href')}&view={view}{more}")
     page.wait_for_selector("nav")
     for _ in range(240):
-        if page.evaluate("!document.querySelector('.waiting') && [...document.querySelectorAll('.decoded')].every(e => e.dataset.decoded)"):
+        if page.evaluate(READY):
             break
         page.wait_for_timeout(250)
     page.wait_for_timeout(1200)
 
 
-def stills(page: Page, views: tuple[str, ...] = ("turn", "codes", "latents", "groups", "training"), kind: str = "") -> None:
+def stills(
+    page: Page, views: tuple[str, ...] = ("turn", "codes", "latents", "groups", "training"), kind: str = ""
+) -> None:
     for view in views:
         opened(page, view)
         if view == "codes":
@@ -99,7 +103,10 @@ def stills(page: Page, views: tuple[str, ...] = ("turn", "codes", "latents", "gr
 def lasso(page: Page, snap) -> None:
     box = page.locator(".stage").bounding_box()
     assert box is not None
-    middle, reach = (box["x"] + box["width"] * 0.34, box["y"] + box["height"] * 0.6), (box["width"] * 0.13, box["height"] * 0.2)
+    middle, reach = (
+        (box["x"] + box["width"] * 0.34, box["y"] + box["height"] * 0.6),
+        (box["width"] * 0.13, box["height"] * 0.2),
+    )
     page.keyboard.down("Shift")
     page.mouse.move(middle[0] + reach[0], middle[1])
     page.mouse.down()
