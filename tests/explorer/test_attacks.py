@@ -66,7 +66,9 @@ def test_nothing_invites_other_sites(served):
     answer = served.get("/api/study")
     assert not [name for name in answer.headers if name.startswith("access-control")]
     assert served.ask("OPTIONS", "/api/study", Origin="http://evil.example").status == 405
-    assert served.get("/api/study", Sec_Fetch_Site="cross-site").status == 403
+    for site, status in (("cross-site", 403), ("same-site", 403), ("same-origin", 200), ("none", 200)):
+        assert served.get("/api/study", Sec_Fetch_Site=site).status == status
+    assert served.get("/", Sec_Fetch_Site="cross-site").status == 200  # a link that somebody sent
 
 
 def test_other_methods_are_refused(served, run_id):
