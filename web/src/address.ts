@@ -15,7 +15,7 @@ export class Place {
   parameters: Parameters;
   private listeners = new Set<() => void>();
   private timer = 0;
-  constructor(private keep: boolean) {
+  constructor(readonly keep: boolean) {
     this.parameters = keep ? parsed(location.hash) : {};
     if (keep) addEventListener("hashchange", this.moved);
   }

@@ -20,7 +20,7 @@ export function App({ library, place }: { library: Library; place: Place }) {
   const at = place.parameters;
   const id = at.run ?? (study?.kind === "model" || study?.runs.length === 1 ? study.runs[0]?.id : undefined);
   useEffect(() => {
-    if (study) document.title = `${study.title} · partita`;
+    if (study && place.keep) document.title = `${study.title} · partita`;
   }, [study]);
   return html`<${Head} ...${{ study, place, id }} /><main id="partita-main">
     ${problem ? html`<${Problem} words=${problem} />` : !study ? html`<${Waiting} words="Opening…" />`
@@ -71,6 +71,6 @@ function View({ library, place, run, view, other }: { library: Library; place: P
   if (view === "groups") return usable(run) ? html`<${Dependence} ...${{ library, run }} />${pair && html`<h2 class="beside-name">${pair.title || pair.id}</h2><${Dependence} ...${{ library, run: pair }} />`}` : lost;
   if (view === "latents") return run.latents ? html`<${Latents} run=${run} />${pair && html`<h2 class="beside-name">${pair.title || pair.id}</h2><${Latents} run=${pair} />`}` : lost;
   if (!usable(run)) return lost;
-  if (view === "codes") return html`<div class=${pair ? "pairs" : ""}><${Codes} ...${{ library, place, run, name: pair ? run.title || run.id : "" }} />${pair && html`<${Codes} ...${{ library, place, run: pair, first: run, name: pair.title || pair.id }} />`}</div>`;
+  if (view === "codes") return html`<div class=${pair ? "pairs" : ""}><${Codes} key=${run.id} ...${{ library, place, run, name: pair ? run.title || run.id : "" }} />${pair && html`<${Codes} key=${pair.id} ...${{ library, place, run: pair, first: run, name: pair.title || pair.id }} />`}</div>`;
   return html`<${Turn} ...${{ library, place, run, other: pair }} />`;
 }

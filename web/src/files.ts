@@ -48,7 +48,7 @@ function csv(text: string, name: string): Float32Array {
 }
 
 async function image(file: File, run: Run): Promise<Float32Array> {
-  if (run.shows !== "image" && run.shows !== "map") throw new Error(`${file.name}: this run reads .npy or a row of a CSV, not pictures.`);
+  if (run.shape.length < 2) throw new Error(`${file.name}: this run reads .npy or a row of a CSV, not pictures.`);
   const [h, w] = run.shape.slice(-2);
   const channels = run.shape.length > 2 ? run.shape[0] : 1;
   const bitmap = await createImageBitmap(file).catch(() => {

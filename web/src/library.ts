@@ -3,6 +3,8 @@ import { completed, type Run, type Source, type Study } from "./documents";
 
 export interface Points { n: number; codes: Float32Array; factors: Float32Array; latents: number; factorCount: number }
 
+const MOST_ROWS = 256; // observations kept; a pointer passes over many
+
 export class Library {
   private kept = new Map<string, Promise<unknown>>();
   constructor(readonly source: Source) {}
@@ -30,8 +32,13 @@ export class Library {
         codes: all.subarray(0, n * run.latents), factors: all.subarray(n * run.latents, n * width),
       };
     });
-  observation = (run: Run, row: number): Promise<Float32Array> =>
-    this.once(`row ${run.id} ${row}`, () => this.source.observation(run.id, row));
+  private rows: string[] = [];
+  observation = (run: Run, row: number): Promise<Float32Array> => {
+    const key = `row ${run.id} ${row}`;
+    if (!this.kept.has(key)) this.rows.push(key);
+    if (this.rows.length > MOST_ROWS) this.kept.delete(this.rows.shift()!);
+    return this.once(key, () => this.source.observation(run.id, row));
+  };
   /** Decodes of the mean point and of each latent at both ends of its range: what moves at all. */
   ends = (run: Run): Promise<Float32Array[]> =>
     this.once(`ends ${run.id}`, async () => {

@@ -10,8 +10,18 @@ export interface Painter {
 }
 
 export function painter(canvas: HTMLCanvasElement): Painter {
-  const gl = canvas.getContext("webgl", { antialias: false, powerPreference: "low-power" });
+  const gl = imitated() ? null : canvas.getContext("webgl", { antialias: false });
   return gl ? onGpu(gl) : onCanvas(canvas.getContext("2d")!);
+}
+
+/** Whether the processor plays the graphics card: then writing pixels is several times quicker than WebGL. */
+function imitated(): boolean {
+  const gl = document.createElement("canvas").getContext("webgl", { failIfMajorPerformanceCaveat: true });
+  if (!gl) return true;
+  const about = gl.getExtension("WEBGL_debug_renderer_info");
+  const name = String(gl.getParameter(about ? about.UNMASKED_RENDERER_WEBGL : gl.RENDERER));
+  gl.getExtension("WEBGL_lose_context")?.loseContext();
+  return /swiftshader|llvmpipe|software|basic render/i.test(name);
 }
 
 const VERTEX = `
@@ -19,7 +29,7 @@ attribute vec2 place; attribute vec4 colour; uniform vec4 view; uniform float si
 void main() { gl_Position = vec4((place - view.xy) * view.zw, 0.0, 1.0); gl_PointSize = size; shade = colour; }`;
 const FRAGMENT = `
 precision mediump float; varying vec4 shade;
-void main() { vec2 p = gl_PointCoord - 0.5; if (dot(p, p) > 0.25) discard; gl_FragColor = vec4(shade.rgb * shade.a, shade.a); }`;
+void main() { float a = shade.a * smoothstep(0.5, 0.36, length(gl_PointCoord - 0.5)); gl_FragColor = vec4(shade.rgb * a, a); }`;
 
 function onGpu(gl: WebGLRenderingContext): Painter {
   const program = gl.createProgram()!;
@@ -80,13 +90,15 @@ function onCanvas(context: CanvasRenderingContext2D): Painter {
       const [sx, sy] = [width / camera.width, height / camera.height];
       const [ox, oy] = [width / 2 - camera.x * sx, height / 2 + camera.y * sy];
       const reach = Math.max(1, Math.round(size)) >> 1;
+      const halves = [...Array(2 * reach + 1).keys()].map((row) => Math.floor(Math.sqrt((reach + 0.4) ** 2 - (row - reach) ** 2)));
       for (let i = 0; i < xs.length; i++) {
         const px = Math.round(ox + xs[i] * sx);
         const py = Math.round(oy - ys[i] * sy);
         if (!(px >= reach && py >= reach && px < width - reach && py < height - reach)) continue;
         for (let row = -reach; row <= reach; row++) {
           const start = (py + row) * width + px;
-          for (let column = -reach; column <= reach; column++) pixels[start + column] = shades[i];
+          const half = halves[row + reach];
+          for (let column = -half; column <= half; column++) pixels[start + column] = shades[i];
         }
       }
       context.putImageData(image, 0, 0);

@@ -86,7 +86,7 @@ function CurvePicture({ run, values, label }: Shown) {
     plot.current = new uPlot({
       width: place.current.clientWidth, height: 300, legend: { show: false }, cursor: { show: false },
       scales: { x: { time: false, range: [0, length - 1] }, y: { range: [low - pad, high + pad] } },
-      axes: [{ ...axis, label: run.shows === "map" ? "frame" : "place in the row", labelSize: 22, size: 30 }, { ...axis, size: 56, label: run.units ?? undefined, labelSize: 22, labelFont: "12px system-ui" }],
+      axes: [{ ...axis, label: run.shows === "map" ? "frame" : "place in the row", labelSize: 22, labelFont: "12px system-ui", size: 30 }, { ...axis, size: 56, label: run.units ?? undefined, labelSize: 22, labelFont: "12px system-ui" }],
       series: [{}, ...[...Array(channels).keys()].map((c) => ({ stroke: c ? ink : accent, width: 2, points: { show: false } }))],
     }, data(), place.current);
     const stop = onSize(place.current, (width) => plot.current?.setSize({ width, height: 300 }));

@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { around, type Camera, type Corner, moved, nearest, ticks, toPlane, toScreen, zoomed } from "./camera";
 import { html, onSize } from "./html";
 import { type Painter, painter } from "./painters";
-import { number } from "./words";
+import { tick } from "./words";
 
 interface Props {
   xs: Float32Array; ys: Float32Array; colours: Uint8Array; xRange: [number, number]; yRange: [number, number];
@@ -23,7 +23,7 @@ export function Scatter(props: Props) {
   const [camera, setCamera] = useState<Camera>(() => around(xRange, yRange));
   const [cross, setCross] = useState<Corner | null>(null); // pixels; where pointer or keys are
   const [drawing, setDrawing] = useState<Corner[] | null>(null);
-  const dragged = useRef<{ at: Corner; begun: Corner; lasso: boolean } | null>(null);
+  const dragged = useRef<{ at: Corner; begun: Corner; far: number; lasso: boolean } | null>(null);
   const fingers = useRef(new Map<number, Corner>());
   const [w, h] = size;
 
@@ -46,7 +46,7 @@ export function Scatter(props: Props) {
       const [pw, ph] = [Math.round(w * dense), Math.round(h * dense)];
       if (canvas.current && (canvas.current.width !== pw || canvas.current.height !== ph))
         [canvas.current.width, canvas.current.height] = [pw, ph];
-      const radius = xs.length > 30000 ? 2.2 : xs.length > 5000 ? 3 : 4.6;
+      const radius = xs.length > 30000 ? 2.5 : xs.length > 5000 ? 4 : 7;
       points.current?.draw(camera, pw, ph, radius * dense);
     });
   }, [camera, size, xs, ys, colours]);
@@ -67,7 +67,7 @@ export function Scatter(props: Props) {
     const at = place(event);
     fingers.current.set(event.pointerId, at);
     const lassoing = props.canLasso && (tool === "lasso" || event.shiftKey) && fingers.current.size === 1;
-    dragged.current = { at, begun: at, lasso: lassoing };
+    dragged.current = { at, begun: at, far: 0, lasso: lassoing };
     setDrawing(lassoing ? [plane(at)] : null);
   }
   function move(event: PointerEvent) {
@@ -77,7 +77,10 @@ export function Scatter(props: Props) {
     else if (!drag) look(at);
     else if (drag.lasso) setDrawing((corners) => [...(corners ?? []), plane(at)]);
     else setCamera((c) => moved(c, (drag.at[0] - at[0]) / w, (at[1] - drag.at[1]) / h));
-    if (drag) drag.at = at;
+    if (drag) {
+      drag.at = at;
+      drag.far = Math.max(drag.far, Math.hypot(at[0] - drag.begun[0], at[1] - drag.begun[1])); // a lasso ends where it began
+    }
     if (fingers.current.has(event.pointerId)) fingers.current.set(event.pointerId, at);
   }
   function pinch(id: number, at: Corner) {
@@ -93,7 +96,7 @@ export function Scatter(props: Props) {
     if (fingers.current.size) return;
     dragged.current = null;
     const at = place(event);
-    const still = drag && Math.hypot(at[0] - drag.begun[0], at[1] - drag.begun[1]) < 4;
+    const still = drag && drag.far < 4;
     if (drag?.lasso && !still && drawing && drawing.length > 2) props.onLasso(drawing);
     else if (still) pick(at);
     setDrawing(null);
@@ -145,8 +148,8 @@ export function Scatter(props: Props) {
       onDblClick=${() => setCamera(around(xRange, yRange))}>
       <canvas ref=${canvas} aria-hidden="true"></canvas>
       <svg width=${w} height=${h} aria-hidden="true">
-        ${ticks(camera.x - camera.width / 2, camera.x + camera.width / 2).map((t) => html`<text key=${`x${t}`} class="tick" x=${screen([t, 0])[0]} y=${h - 6} text-anchor="middle">${number(t, 2).replace(/\.?0+$/, "")}</text>`)}
-        ${ticks(camera.y - camera.height / 2, camera.y + camera.height / 2).map((t) => html`<text key=${`y${t}`} class="tick" x="6" y=${screen([0, t])[1] + 4}>${number(t, 2).replace(/\.?0+$/, "")}</text>`)}
+        ${ticks(camera.x - camera.width / 2, camera.x + camera.width / 2).filter((t) => screen([t, 0])[0] > 30 && screen([t, 0])[0] < w - 20).map((t) => html`<text key=${`x${t}`} class="tick" x=${screen([t, 0])[0]} y=${h - 6} text-anchor="middle">${tick(t)}</text>`)}
+        ${ticks(camera.y - camera.height / 2, camera.y + camera.height / 2).filter((t) => screen([0, t])[1] > 34 && screen([0, t])[1] < h - 24).map((t) => html`<text key=${`y${t}`} class="tick" x="6" y=${screen([0, t])[1] + 4}>${tick(t)}</text>`)}
         <text class="name" x=${w - 8} y=${h - 22} text-anchor="end">${props.xName} →</text>
         <text class="name" x="8" y="18">↑ ${props.yName}</text>
         ${lasso.length > 2 && html`<path class="lasso" d=${path(lasso, true)} />`}

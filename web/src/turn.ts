@@ -4,6 +4,7 @@ import type { Place } from "./address";
 import type { Encoded, Run } from "./documents";
 import { html, Problem, useAsked } from "./html";
 import { Latest, type Library } from "./library";
+import { hasStrips, Strip, useStrips } from "./strip";
 import { LatentMap } from "./map";
 import { Picture } from "./picture";
 import { Plane, Slider } from "./hands";
@@ -33,6 +34,7 @@ export function Turn({ library, place, run, other }: { library: Library; place: 
   const { value: observed } = useAsked(row != null ? () => library.observation(run, row) : null, [row, run.id]);
   const { value: order } = useAsked(run.shows === "bars" ? () => library.ends(run).then(byMovement) : null, [run.id]);
 
+  const strips = useStrips(library, run, z);
   const set = (changes: Record<number, number>) => {
     const next = z.slice();
     for (const k in changes) next[k] = changes[k];
@@ -68,8 +70,8 @@ export function Turn({ library, place, run, other }: { library: Library; place: 
   const beside = row != null ? observed : given?.encoded.shown;
   return html`<section class="turn" aria-label="Turn the latents" ref=${section}>
     <div class="seen">
-      <div class="pictures ${other ? "two" : ""} ${run.shows}"><${Decoded} ...${{ library, run, z, order, caption: other ? run.title || run.id : "What the decoder says" }} />
-        ${other && theirs && html`<${Decoded} ...${{ library, run: other, z: theirs, order: null, caption: (other.title || other.id) + (other.latents !== run.latents ? `: it has ${other.latents} latents, the first ${Math.min(run.latents, other.latents)} are moved` : "") }} />`}</div>
+      <div class="pictures ${other ? "two" : ""} ${run.shows}"><${Decoded} key=${run.id} ...${{ library, run, z, order, caption: other ? run.title || run.id : "What the decoder says" }} />
+        ${other && theirs && html`<${Decoded} key=${other.id} ...${{ library, run: other, z: theirs, order: null, caption: (other.title || other.id) + (other.latents !== run.latents ? `: it has ${other.latents} latents, the first ${Math.min(run.latents, other.latents)} are moved` : "") }} />`}</div>
       <div class="given">
       ${run.shows === "map" && points && html`<${LatentMap} ...${{ run, points, row, onPick: (each: number) => place.set({ row: String(each), z: "" }) }} />`}
       <${Upload} run=${run} onFile=${encode} />
@@ -84,7 +86,7 @@ export function Turn({ library, place, run, other }: { library: Library; place: 
       ${run.groups.map((group, g) => html`<fieldset key=${group.join()} class=${group.length === 2 ? "pair" : ""}>
         ${run.groups.length < run.latents && html`<legend>Group ${g + 1}: ${latentsNamed(group, run.latent_names)}</legend>`}
         ${group.length === 2 && html`<${Plane} ...${{ run, group, z, set, points }} />`}
-        <div class="sliders">${group.map((k) => html`<${Slider} key=${k} ...${{ run, k, z, set }} />`)}</div>
+        <div class="sliders">${group.map((k) => html`<${Slider} key=${k} ...${{ run, k, z, set }} />${hasStrips(run) && html`<${Strip} key=${`strip ${k}`} ...${{ run, k, set, pictures: strips?.[k] ?? null }} />`}`)}</div>
       </fieldset>`)}
     </div>
   </section>`;
@@ -120,7 +122,7 @@ function Decoded({ library, run, z, order, caption }: { library: Library; run: R
 function Upload({ run, onFile }: { run: Run; onFile: (file: File | undefined) => void }) {
   const input = useRef<HTMLInputElement>(null);
   if (!run.encodes) return null;
-  const kinds = run.shows === "image" || run.shows === "map" ? "an image, .npy or a CSV row" : ".npy or a CSV row";
+  const kinds = run.shape.length > 1 ? "an image, .npy or a CSV row" : ".npy or a CSV row";
   return html`<div class="upload"><button onClick=${() => input.current?.click()}>Encode a file…</button><span class="quiet"> or drop it here: ${kinds}</span>
     <input ref=${input} type="file" class="unseen" tabindex="-1" aria-label="File to encode" accept="image/*,.npy,.csv,.tsv,.txt"
       onChange=${(e: any) => { onFile(e.target.files[0]); e.target.value = ""; }} /></div>`;
