@@ -104,7 +104,8 @@ def main() -> None:
     parser.add_argument("--frames", type=int, default=200)
     parser.add_argument("--no-files", action="store_true", help="leave out the sizes of pages")
     asked = parser.parse_args()
-    print(f"{'model':<26}{'parameters':>12}{'forward':>10}{'decode':>10}{'frame':>10}{'nothing':>11}{'ratio':>8}{'one file':>10}")
+    times = "".join(f"{column:>10}" for column in ("forward", "decode", "frame", "nothing"))
+    print(f"{'model':<26}{'parameters':>12}{times}{'ratio':>8}{'one file':>10}")
     for name, (x, options) in MODELS.items():
         explored = Shown(x, options)
         subject = explored.opened
@@ -126,7 +127,7 @@ def main() -> None:
                 page = write_single_file(explored, "model", Path(folder) / "page.html")
                 size = f"{page.stat().st_size / 1e6:.1f} MB"
         count = sum(p.numel() for p in decoder.parameters())
-        times = f"{plain:>7.2f} ms{decode:>7.2f} ms{frame:>7.2f} ms{nothing:>8.2f} ms{decode / plain:>8.2f}"
+        times = f"{plain:>7.2f} ms{decode:>7.2f} ms{frame:>7.2f} ms{nothing:>7.2f} ms{decode / plain:>8.2f}"
         print(f"{name:<26}{count:>12,}{times}{size:>10}", flush=True)
 
 

@@ -7,6 +7,7 @@ import time
 
 import numpy as np
 import pytest
+from tests.explorer.conftest import serving
 
 from partita.explorer import _connections
 from partita.explorer._guard import allowed_host
@@ -14,12 +15,13 @@ from partita.explorer._study import StudyFolder
 from partita.explorer._uploads import MOST_BYTES
 from partita.explorer.server import serve, static_files
 from partita.studies import Run, Store
-from tests.explorer.conftest import serving
 
 CONNECTIONS = 1_000
 
 
-@pytest.mark.parametrize("host", ["evil.example", "evil.example:8765", "127.0.0.1.evil.example", "localhost.evil.example"])
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:8765", "127.0.0.1.evil.example", "localhost.evil.example"]
+)
 @pytest.mark.parametrize("path", ["/", "/api/study", "/static/explorer.js"])
 def test_dns_rebinding(served, host, path):
     """A stranger's name that leads to 127.0.0.1: the browser says that name."""
@@ -66,7 +68,9 @@ def test_nothing_invites_other_sites(served):
     answer = served.get("/api/study")
     assert not [name for name in answer.headers if name.startswith("access-control")]
     assert served.ask("OPTIONS", "/api/study", Origin="http://evil.example").status == 405
-    assert served.get("/api/study", Sec_Fetch_Site="cross-site").status == 403
+    for site, status in (("cross-site", 403), ("same-site", 403), ("same-origin", 200), ("none", 200)):
+        assert served.get("/api/study", Sec_Fetch_Site=site).status == status
+    assert served.get("/", Sec_Fetch_Site="cross-site").status == 200  # a link that somebody sent
 
 
 def test_other_methods_are_refused(served, run_id):
@@ -172,7 +176,13 @@ def test_lengths_that_are_no_numbers(served, run_id, length):
 
 
 def test_codes_that_are_none(served, run_id):
-    for body in (b"", b"abc", bytes(4 * 3 * 65), np.full(3, np.nan, "<f4").tobytes(), np.full(3, np.inf, "<f4").tobytes()):
+    for body in (
+        b"",
+        b"abc",
+        bytes(4 * 3 * 65),
+        np.full(3, np.nan, "<f4").tobytes(),
+        np.full(3, np.inf, "<f4").tobytes(),
+    ):
         answer = served.post(f"/api/run/{run_id}/decode", body)
         assert answer.status == 400
         assert "codes must be" in answer.json["problem"]
@@ -234,9 +244,9 @@ def test_a_body_that_comes_slowly(vectors_study, run_id, monkeypatch):
 def test_a_thousand_requests_at_once(served, run_id):
     open_ones = [socket.create_connection(("127.0.0.1", served.port), timeout=60) for _ in range(CONNECTIONS)]
     try:
-        ask = f"GET /api/run/{run_id}/observation/1 HTTP/1.1\r\nHost: 127.0.0.1:{served.port}\r\nConnection: close\r\n\r\n"
+        head = f"GET /api/run/{run_id}/observation/1 HTTP/1.1\r\nHost: 127.0.0.1:{served.port}\r\n"
         for each in open_ones:
-            each.sendall(ask.encode())
+            each.sendall(f"{head}Connection: close\r\n\r\n".encode())
         said = {each.makefile("rb").readline().split()[1] for each in open_ones}
         assert said <= {b"200", b"503"}
         assert b"200" in said

@@ -111,7 +111,10 @@ def test_images_know_their_factors_and_units(images_study):
     assert found["shows"] == "image"
     assert found["shape"] == [1, 16, 16]
     assert found["value_range"] == [0, 255]
-    assert [(each["name"], each["kind"]) for each in found["factors"]] == [("place", "categorical"), ("size", "categorical")]
+    assert [(each["name"], each["kind"]) for each in found["factors"]] == [
+        ("place", "categorical"),
+        ("size", "categorical"),
+    ]
     assert found["information"]["columns"] == ["place", "size"]
     nats = np.array(found["information"]["nats"])
     assert nats.shape == (3, 2)
@@ -273,8 +276,9 @@ def test_an_empty_folder_says_what_to_do(tmp_path):
 
 
 def test_the_best_run_is_chosen_by_rows_held_out(vectors_study, tmp_path):
-    from partita.studies import plan, train
     from tests.explorer.conftest import CPU
+
+    from partita.studies import plan, train
 
     data = load("groups", size=300, groups=(2, 1), features=5)
     options = {"validation": [0.2], "restarts": [1]}
@@ -307,4 +311,7 @@ def test_models_are_kept_open_but_not_all(vectors_study, monkeypatch):
 
 
 def test_numbers_that_are_not_finite_are_null():
-    assert plain({"a": np.array([1.0, np.nan]), 3: (np.float32("inf"), np.int64(2))}) == {"a": [1.0, None], "3": [None, 2]}
+    assert plain({"a": np.array([1.0, np.nan]), 3: (np.float32("inf"), np.int64(2))}) == {
+        "a": [1.0, None],
+        "3": [None, 2],
+    }

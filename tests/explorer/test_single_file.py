@@ -96,7 +96,10 @@ def test_points_observations_and_models_are_those_of_the_run(images, images_stud
     about = page.json("run")
     count, latents, columns = about["count"], about["latents"], len(about["factors"])
     numbers = page.floats("points")
-    codes, factors = numbers[: count * latents].reshape(count, latents), numbers[count * latents :].reshape(count, columns)
+    codes, factors = (
+        numbers[: count * latents].reshape(count, latents),
+        numbers[count * latents :].reshape(count, columns),
+    )
     observed = page.floats("observations").reshape(-1, 1, 16, 16)
     assert len(observed) == about["observations"] == count == data.size
     np.testing.assert_allclose(codes, model.posterior(observed)[0], rtol=1e-4, atol=1e-5)

@@ -5,11 +5,11 @@ import io
 import numpy as np
 import pytest
 from PIL import Image
+from tests.explorer.conftest import serving
 
 from partita.explorer._study import StudyFolder
 from partita.explorer._uploads import MOST_BYTES, read_observation
 from partita.studies import Store
-from tests.explorer.conftest import serving
 
 NAMES = ("a", "b", "c")
 

@@ -25,7 +25,9 @@ def export(
     if subject.model is None or subject.problem is not None:
         raise ValueError(f"{chosen} cannot be exported: {subject.problem}")
     if subject.exposure is not None:
-        raise ValueError(f"{chosen} is told an exposure ({subject.exposure}) with each row, which ONNX files would lack")
+        raise ValueError(
+            f"{chosen} is told an exposure ({subject.exposure}) with each row, which ONNX files would lack"
+        )
     files = export_onnx(subject.model, out, {"run": chosen, "method": subject.method})
     print(f"{files[0]} and {files[1]} are the encoder and decoder of {chosen} ({why})")
     if subject.covariates:

@@ -1,4 +1,4 @@
-"""A page to look at a study with: served on this computer, as one file, or in a notebook. It reads, and never trains."""
+"""A page to look at a study with: served on this computer, as one file, or in a notebook. It reads and never trains."""
 
 __all__ = ["application", "explore", "export_onnx", "serve", "write_single_file"]
 

@@ -34,7 +34,8 @@ def run_document(subject: Subject) -> dict[str, Any]:
 _NOTHING: dict[str, Any] = {
     "groups": [], "latents": 0, "latent_names": [], "range": [], "start": [], "kl": [], "active": [],
     "shows": None, "shape": [], "value_range": [0, 1], "features": None, "units": "", "factors": [],
-    "information": None, "alignment": None, "tree": None, "count": 0, "total": 0, "encodes": False, "decodes": False, "notes": [],
+    "information": None, "alignment": None, "tree": None, "count": 0, "total": 0,
+    "encodes": False, "decodes": False, "notes": [],
 }  # fmt: skip
 
 
@@ -214,7 +215,13 @@ def _tree(subject: Subject) -> dict[str, Any]:
         }
         for merge in found.tree
     ]  # fmt: skip
-    tree = {"merges": merges, "groups": found.groups, "background": found.background, "words": str(found), "n": len(mean)}
+    tree = {
+        "merges": merges,
+        "groups": found.groups,
+        "background": found.background,
+        "words": str(found),
+        "n": len(mean),
+    }
     return {"tree": tree, "problem": None}
 
 

@@ -37,7 +37,8 @@ class EncoderGraph(Graph):
 
     def forward(self, x: Tensor, covariates: Tensor | None = None) -> tuple[Tensor, Tensor]:
         rows = {"x": x * self.x_scale, **self.known(x, covariates)}
-        q = self.trace.encode(self.networks, Batch(size=1, carry={}, **self.scale.seen(rows)))
+        networks: Any = self.networks
+        q = self.trace.encode(networks, Batch(size=1, carry={}, **self.scale.seen(rows)))
         return q.mean, q.log_variance
 
 

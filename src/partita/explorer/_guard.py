@@ -65,8 +65,11 @@ class Guard:
             return 405, "only GET and POST are answered"
         if origin is not None and origin != f"http://{host}":
             return 403, "another site's page asked, and is not answered"
-        if origin is None and (scope["method"] == "POST" or headers.get("sec-fetch-site") == "cross-site"):
+        if origin is None and scope["method"] == "POST":
             return 403, "a POST needs the Origin of this page"
+        # a link to the page may stand anywhere; what it asks for is its own business
+        if scope["path"].startswith("/api/") and headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
+            return 403, "another site's page asked, and is not answered"
         length = headers.get("content-length", "0")
         if not length.isdigit() or len(length) > 12 or int(length) > MOST_BYTES:
             return 413, f"files of at most {MOST_BYTES >> 20} MB are taken"

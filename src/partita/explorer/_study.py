@@ -231,5 +231,3 @@ def _encoded(model: Model, run: Run, data: Dataset, rows: np.ndarray) -> tuple[n
 def _check_inside(path: Path, folder: Path) -> None:
     if not path.resolve().is_relative_to(folder.resolve()):
         raise ValueError(f"{path.name} leads out of {folder.name} by a symbolic link, and is not opened")
-
-

@@ -36,7 +36,9 @@ def explore(model: Disentangler, X: Any = None, covariates: Any = None) -> Any:
     'model'
     """
     if not isinstance(model, Disentangler):
-        raise ValueError(f"a fitted Disentangler is needed, got {type(model).__name__}; `partita explore` opens studies")
+        raise ValueError(
+            f"a fitted Disentangler is needed, got {type(model).__name__}; `partita explore` opens studies"
+        )
     return _widget(OneModel(model, X, covariates))
 
 

@@ -100,8 +100,12 @@ def _graph(module: torch.nn.Module, inputs: Mapping[str, torch.Tensor], outputs:
         raise ValueError(f"this model's networks cannot be written as ONNX: {first}") from error
     assert program is not None
     made = program.model_proto
-    if not made.graph.input[0].type.tensor_type.shape.dim[0].dim_param:  # len(x) in a network is a number to the exporter
-        raise ValueError("this model's networks take one number of rows alone as ONNX: use x.shape[0] in them, not len(x)")
+    if (
+        not made.graph.input[0].type.tensor_type.shape.dim[0].dim_param
+    ):  # len(x) in a network is a number to the exporter
+        raise ValueError(
+            "this model's networks take one number of rows alone as ONNX: use x.shape[0] in them, not len(x)"
+        )
     for name, value in about.items():
         entry = made.metadata_props.add()
         entry.key, entry.value = name, value if isinstance(value, str) else json.dumps(value)

@@ -111,9 +111,8 @@ def serve(
 def static_files() -> dict[str, Path]:
     """Addresses and the files that lie behind them: no other path is ever opened because somebody asks."""
     files = [path for path in sorted(STATIC.glob("*")) if path.is_file() and not path.is_symlink()]
-    return {f"/static/{path.name}": path for path in files} | {
-        "/": path for path in files if path.name == "index.html"
-    }
+    pages = {f"/static/{path.name}": path for path in files}
+    return pages | {"/": pages.get("/static/index.html", STATIC / "index.html")}
 
 
 def _static(path: Path) -> Any:
