@@ -86,18 +86,27 @@ def stills(
         if view == "codes":
             lasso(page, lambda: None)
             page.wait_for_timeout(500)
-        picture = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
-        picture.quantize(128, dither=Image.Dither.NONE).save(FIGURES / f"explorer-{view}{kind}.png", optimize=True)
+        keep(page, f"{view}{kind}")
     if not kind:
         page.goto(PAGE)
         page.wait_for_selector("table.runs")
         page.wait_for_timeout(500)
-        page.screenshot(path=FIGURES / "explorer-runs.png")
+        keep(page, "runs")
         opened(page, "turn")
         page.get_by_label("Compare with").select_option(index=1)
-        page.wait_for_timeout(2000)
-        page.screenshot(path=FIGURES / "explorer-compare.png")
+        page.wait_for_timeout(2500)
+        keep(page, "compare")
     page.close()
+
+
+def keep(page: Page, name: str) -> None:
+    """What is seen, without the empty space below it."""
+    ends = (
+        "() => Math.max(...[...document.querySelectorAll('main > *')].map(each => each.getBoundingClientRect().bottom))"
+    )
+    picture = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
+    picture = picture.crop((0, 0, picture.width, min(picture.height, int(page.evaluate(ends)) + 32)))
+    picture.quantize(160, dither=Image.Dither.NONE).save(FIGURES / f"explorer-{name}.png", optimize=True)
 
 
 def lasso(page: Page, snap) -> None:

@@ -359,7 +359,7 @@ NAMELESS = """() => { const parts = 'button, a, input, select, [tabindex="0"], c
     const named = each => each.textContent.trim() || each.getAttribute('aria-label') || each.labels?.length
         || ['status', 'alert'].includes(each.getAttribute('role'));
     const drawn = each => each.closest('[aria-hidden=true]') || each.parentElement.closest('[role=img]');
-    return [...document.querySelectorAll(parts)].
+    return [...document.querySelectorAll(parts)]
         .filter(each => !drawn(each) && !named(each)).map(each => each.outerHTML); }"""
 
 
