@@ -54,6 +54,8 @@ def browsed(tmp_path_factory) -> tuple[Path, dict[str, str]]:
         (place / f"{name}.csv").write_text(f"<b>mass</b>,speed,heat\n{rows}\n")
         trained(name, "vae", load(str(place / f"{name}.csv")), latents=2)
     (place / "moved.csv").unlink()
+    np.save(place / "film.npy", rng.normal(size=(20, 5, 7)).astype(np.float32))
+    trained("movie", "vae", load(str(place / "film.npy"), samples="pixels"), latents=2)
     return place / "study", found
 
 
@@ -251,6 +253,25 @@ def test_a_table_is_bars_by_name_and_names_are_text(seen, runs):
     assert seen.page.locator(".bars b").count() == 0
 
 
+def test_vectors_are_curves_and_movies_are_maps(seen, runs):
+    drawn = "canvas => [...canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data].reduce((a, b) => a + b)"
+    seen.open(f"run={runs['seed 4']}", wait=".decoded .curve canvas")
+    seen.page.wait_for_timeout(300)
+    curve, z = seen.page.locator(".decoded .curve canvas"), seen.decoded()
+    before = curve.evaluate(drawn)
+    assert before > 0
+    seen.page.get_by_role("slider", name="z0", exact=True).focus()
+    for _ in range(20):
+        seen.page.keyboard.press("ArrowRight")
+    seen.moved_from(z)
+    assert curve.evaluate(drawn) != before
+    seen.open(f"run={runs['movie']}", wait=".map canvas")
+    box = seen.page.locator(".map canvas").bounding_box()
+    assert seen.pixels(".map canvas").shape == (5, 7)
+    seen.page.mouse.click(box["x"] + 2.5 * box["width"] / 7, box["y"] + 1.5 * box["height"] / 5)
+    seen.page.get_by_text("Observation 10, as it is").wait_for()  # the pixel of row 1 and column 2
+
+
 def test_a_hundred_runs_to_sort_and_filter_and_every_view_has_an_address(seen, runs):
     seen.open("", wait="table.runs")
     rows = seen.page.locator("table.runs tbody tr")
@@ -376,6 +397,31 @@ def test_no_view_is_wider_than_the_screen_and_everything_has_a_name(seen, runs, 
             if pictures := os.environ.get("PARTITA_PICTURES"):
                 seen.page.wait_for_timeout(400)
                 seen.page.screenshot(path=Path(pictures) / f"{view}-{width}.png", full_page=True)
+
+
+def test_nothing_jumps_while_a_view_fills(browser, server, runs):
+    """Layout shift by the browser's own measure; below 0.1 counts as none."""
+    page = browser.new_page(viewport={"width": 1280, "height": 860})
+    page.add_init_script("""window.jumps = []; new PerformanceObserver(list => { for (const each of list.getEntries())
+        if (!each.hadRecentInput) window.jumps.push(each.value); }).observe({type: 'layout-shift', buffered: true});""")
+    seen = Seen(page, server.origin)
+    for address in ("", f"run={runs['images']}&row=3", f"run={runs['images']}&view=codes", f"run={runs['kept']}"):
+        seen.open(address)
+        page.wait_for_timeout(500)
+        assert sum(page.evaluate("window.jumps")) < 0.1, address
+    page.close()
+
+
+def test_a_token_comes_once_and_is_asked_for(browser, explored):
+    with serving(explored, token="a-long-secret") as guarded:
+        page = browser.new_page()
+        page.goto(f"{guarded.origin}/?token=a-long-secret")
+        page.wait_for_selector("table.runs")
+        assert "secret" not in page.url
+        page.goto("about:blank")
+        page.goto(guarded.origin)
+        assert "token" in page.get_by_role("alert").inner_text()
+        page.close()
 
 
 def test_dark_mode_follows_the_system_and_a_button(browser, server):
