@@ -254,7 +254,8 @@ def test_a_table_is_bars_by_name_and_names_are_text(seen, runs):
 
 
 def test_vectors_are_curves_and_movies_are_maps(seen, runs):
-    drawn = "canvas => [...canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data].reduce((a, b) => a + b)"
+    drawn = """canvas => { const all = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+        return all.data.reduce((a, b) => a + b); }"""
     seen.open(f"run={runs['seed 4']}", wait=".decoded .curve canvas")
     seen.page.wait_for_timeout(300)
     curve, z = seen.page.locator(".decoded .curve canvas"), seen.decoded()
