@@ -171,5 +171,22 @@ def test_an_extra_that_is_missing_is_named(partita_here, study, monkeypatch, pac
     assert len(ended.stderr.strip().splitlines()) == 1
 
 
+@pytest.mark.slow
+def test_the_demo_writes_a_page_to_explore(partita, tmp_path):
+    ended = partita("demo", "--steps", "4", "--out", "demo", "--device", "cpu")
+    assert ended.returncode == 0, ended.stderr
+    said = ended.stdout.strip().splitlines()[-1]
+    assert said.startswith(f"open {tmp_path.resolve() / 'demo' / 'explorer.html'} to turn the latents of pdisvae-seed")
+    assert (tmp_path / "demo" / "explorer.html").stat().st_size > 5e6
+
+
+def test_a_demo_without_the_extra_goes_on(study, monkeypatch, capsys):
+    from partita.cli.demo import _write_explorer
+
+    _write_explorer(study)  # which has no run of pdisvae
+    assert capsys.readouterr().out.startswith("no page to explore: no run")
+    assert not (study / "explorer.html").exists()
+
+
 def test_both_commands_are_listed():
     assert {"explore", "export"} <= {command.callback.__name__ for command in app.registered_commands}

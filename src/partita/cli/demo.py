@@ -49,8 +49,8 @@ def _write_explorer(out: Path) -> None:
     from partita.explorer._study import StudyFolder
 
     explored = StudyFolder(out)
-    best, why = explored.best("pdisvae")
     try:
+        best, why = explored.best("pdisvae")
         explorer = write_single_file(explored, best, out / "explorer.html")
     except ValueError as error:
         print(f"no page to explore: {error}")

@@ -12,14 +12,16 @@ import torch
 
 from partita import __version__
 from partita.data._switch import Switch
+from partita.estimator import Disentangler
 from partita.explorer._graphs import DecoderGraph, EncoderGraph
+from partita.explorer._model import OneModel
 from partita.training import Model
 from partita.training.files import write_bytes
 
 EXPORTER = "torch.onnx._internal.exporter._registration"  # which misses torchvision, aloud, at every call
 
 
-def export_onnx(model: Model, out: str | Path, about: Mapping[str, Any] | None = None) -> tuple[Path, Path]:
+def export_onnx(model: Disentangler | Model, out: str | Path, about: Mapping[str, Any] | None = None) -> tuple[Path, Path]:
     """Encoder and decoder as `NAME.encoder.onnx` and `NAME.decoder.onnx`, beside where `out`, NAME.onnx, would be.
 
     The encoder makes `mean` and `log_variance`, (rows, latents) each, of `x` (rows, *shape); the decoder makes `x`, the
@@ -29,8 +31,8 @@ def export_onnx(model: Model, out: str | Path, about: Mapping[str, Any] | None =
 
     Parameters
     ----------
-    model : Model
-        Trained: `Store.model(run, x_scale)`.
+    model : Disentangler or Model
+        A fitted estimator; of a study, `store.model(run, x_scale)`.
     out : path
         Such as `model.onnx`; its folder must be there.
     about : mapping, optional
@@ -48,7 +50,7 @@ def export_onnx(model: Model, out: str | Path, about: Mapping[str, Any] | None =
     >>> import partita as pt
     >>> fitted = pt.Disentangler("pca", latents=2).fit(np.eye(6))
     >>> with TemporaryDirectory() as folder:
-    ...     files = export_onnx(fitted._fitted(), Path(folder) / "model.onnx")
+    ...     files = export_onnx(fitted, Path(folder) / "model.onnx")
     >>> [file.name for file in files]
     ['model.encoder.onnx', 'model.decoder.onnx']
     """
@@ -56,7 +58,9 @@ def export_onnx(model: Model, out: str | Path, about: Mapping[str, Any] | None =
     name = out.name.removesuffix(".onnx")
     if not name or not out.parent.is_dir():
         raise OSError(f"cannot write {out}: give a name such as model.onnx in a folder that is there")
-    graphs = onnx_graphs(model, about, covariates=True)
+    trained = OneModel(model).opened.model if isinstance(model, Disentangler) else model
+    assert trained is not None
+    graphs = onnx_graphs(trained, about, covariates=True)
     files = out.with_name(f"{name}.encoder.onnx"), out.with_name(f"{name}.decoder.onnx")
     for file, graph in zip(files, graphs):
         write_bytes(file, graph)
