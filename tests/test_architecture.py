@@ -83,6 +83,7 @@ PUBLIC_ROOMS = [
     "data",
     "distributions",
     "estimator",
+    "explorer",
     "measures",
     "metrics",
     "networks",

@@ -7,6 +7,8 @@ __all__ = [
     "correlation",
     "data",
     "distributions",
+    "explore",
+    "explorer",
     "gaussian_tc",
     "load",
     "measures",
@@ -31,6 +33,7 @@ if TYPE_CHECKING:  # what a type checker sees; to Python, names come when they a
     from partita import (
         data,
         distributions,
+        explorer,
         measures,
         metrics,
         networks,
@@ -42,6 +45,7 @@ if TYPE_CHECKING:  # what a type checker sees; to Python, names come when they a
         trace,
     )
     from partita.estimator import Disentangler, load
+    from partita.explorer import explore
     from partita.measures import Correlation, correlation, gaussian_tc, null_correlation
     from partita.recipes import RECIPES
 
@@ -58,6 +62,7 @@ keep_old_names()
 _HOMES = {
     "Disentangler": "partita.estimator",
     "load": "partita.estimator",
+    "explore": "partita.explorer",
     "correlation": "partita.measures",
     "null_correlation": "partita.measures",
     "gaussian_tc": "partita.measures",

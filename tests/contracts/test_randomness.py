@@ -58,6 +58,9 @@ LINEAR = pt.Disentangler("vae", latents=3, steps=2, network="linear", likelihood
 DECOMPOSED = s.gaussian_entropy(CODES)
 CALLS = {
     "partita.load": _saved,
+    "partita.explore": lambda _: pt.explore(LINEAR, MADE).explored.subject("model").points(),
+    "explorer.write_single_file": lambda folder: pt.explorer.write_single_file(
+        pt.explore(LINEAR, MADE).explored, "model", folder / "page.html"),  # and export_onnx
     "partita.correlation": lambda _: _correlation(pt.correlation).pc,
     "partita.null_correlation": lambda _: _correlation(pt.null_correlation, draws=3),
     "partita.gaussian_tc": lambda _: pt.gaussian_tc(CODES, groups=PARTS),

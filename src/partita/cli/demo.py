@@ -40,3 +40,19 @@ def demo(
     evaluate(out, device=device)
     page = write_page(store, dataset, out / "report.html")
     print(f"\nopen {page.resolve()}")
+    _write_explorer(out)
+
+
+def _write_explorer(out: Path) -> None:
+    """A page to turn the latents of the best run with, where the packages for it are there."""
+    from partita.explorer import write_single_file
+    from partita.explorer._study import StudyFolder
+
+    explored = StudyFolder(out)
+    try:
+        best, why = explored.best("pdisvae")
+        explorer = write_single_file(explored, best, out / "explorer.html")
+    except ValueError as error:
+        print(f"no page to explore: {error}")
+        return
+    print(f"open {explorer.resolve()} to turn the latents of {best} ({why})")

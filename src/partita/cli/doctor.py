@@ -20,6 +20,11 @@ REQUIRED = (
 EXTRAS = {
     "lightgbm": ("DCI in a thirtieth of the time", 'pip install "partita[fast-metrics]"'),
     "pyarrow": ("reading .parquet files", 'pip install "partita[arrow]"'),
+    "starlette": ("serving the explorer, with uvicorn", 'pip install "partita[explore]"'),
+    "uvicorn": ("serving the explorer, with starlette", 'pip install "partita[explore]"'),
+    "onnx": ("ONNX files and the explorer as one page, with onnxscript", 'pip install "partita[explore]"'),
+    "onnxscript": ("ONNX files and the explorer as one page, with onnx", 'pip install "partita[explore]"'),
+    "anywidget": ("pt.explore in a notebook", 'pip install "partita[explore]"'),
     "triton": ("on a GPU alone: kernels of our own, compiled steps", "comes with PyTorch for CUDA on Linux"),
     "pandas": ('set_output(transform="pandas")', "pip install pandas"),
 }

@@ -14,6 +14,8 @@ from partita.cli.data import data
 from partita.cli.demo import demo
 from partita.cli.doctor import doctor
 from partita.cli.evaluate import evaluate
+from partita.cli.explore import explore
+from partita.cli.export import export
 from partita.cli.methods import methods
 from partita.cli.metrics import metrics
 from partita.cli.report import report
@@ -33,6 +35,8 @@ app.command()(data)
 app.command(cls=WithNames, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(train)
 app.command()(evaluate)
 app.command()(report)
+app.command()(explore)
+app.command()(export)
 app.command()(verify)
 app.command()(doctor)
 

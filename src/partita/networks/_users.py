@@ -35,7 +35,7 @@ class UsersEncoder(nn.Sequential):
     def forward(self, x: Tensor, beside: Tensor | None = None) -> Tensor:
         if not self.takes_beside:
             return self[1](self[0](x))
-        return self[1](self[0](x, beside=x.new_zeros(len(x), 0) if beside is None else beside))
+        return self[1](self[0](x, beside=x.new_zeros(x.shape[0], 0) if beside is None else beside))
 
 
 def bodies_of(network: NetworkFunction, shape: Shape, outputs: int, inputs: int, beside: int) -> tuple[Any, Any]:

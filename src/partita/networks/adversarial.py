@@ -83,5 +83,5 @@ class Generator(nn.Module):
     def forward(self, z: Tensor) -> Decoded:
         missing = self.latents + self.rest.shape[-1] - z.shape[-1]
         if missing:
-            z = torch.cat([z, self.rest[:, -missing:].expand(len(z), -1)], -1)
+            z = torch.cat([z, self.rest[:, -missing:].expand(z.shape[0], -1)], -1)
         return self.likelihood.at(self.body(z), {name: getattr(self, name) for name in self.own})
