@@ -19,8 +19,9 @@ from partita.reports._methods import methods_of
 from partita.reports._table import leakage_of, metric_columns, result_columns, tables_of
 from partita.reports._view import Block, View, look_at
 from partita.reports.curves import line_style
-from partita.reports.study import Record, Setting, settings_of, short_json
+from partita.reports.study import Record, Setting, settings_of
 from partita.studies import Store
+from partita.studies._labels import short_json
 from partita.studies.source import described, same_data
 from partita.training.files import write_bytes
 
