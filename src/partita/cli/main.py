@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from partita import __version__
+from partita.cli.compare import compare
 from partita.cli.data import data
 from partita.cli.demo import demo
 from partita.cli.doctor import doctor
@@ -33,6 +34,7 @@ app.command()(data)
 app.command(cls=WithNames, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(train)
 app.command()(evaluate)
 app.command()(report)
+app.command()(compare)
 app.command()(verify)
 app.command()(doctor)
 

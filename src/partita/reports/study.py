@@ -1,7 +1,7 @@
 """A study as a report needs it: settings, the runs of each, how each run ended, what was logged and measured."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,21 @@
 """Many runs: what they are, where they are kept, how they are trained and measured."""
 
-__all__ = ["COLUMNS", "Column", "Run", "Scores", "Store", "evaluate_run", "plan", "reload", "train"]
+__all__ = [
+    "COLUMNS",
+    "Column",
+    "Compared",
+    "Comparison",
+    "Run",
+    "Scores",
+    "Store",
+    "compare",
+    "evaluate_run",
+    "plan",
+    "reload",
+    "train",
+]
 
+from partita.studies.compare import Compared, Comparison, compare
 from partita.studies.evaluate import evaluate_run
 from partita.studies.execute import train
 from partita.studies.plan import plan

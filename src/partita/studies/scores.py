@@ -90,8 +90,8 @@ class Column:
     """One number of a run.
 
     `name` is for terminals, `header` for print. `better` is "higher", "lower" or empty. On a page, columns with the
-    same `band` stand together, a `strip` is the axis of a figure with a dot a run, and `page=False` are left out. `metric`
-    is the entry of METRICS it is, or is a part of.
+    same `band` stand together, a `strip` is the axis of a figure with a dot a run, and `page=False` are left out.
+    `metric` is the entry of METRICS it is, or is a part of.
     """
 
     name: str
