@@ -20,8 +20,8 @@ CAPTIONS = {
     "by Holm, tells the two apart; green: surely within the margin (grey band); grey: undecided.",
     "ranks": "Mean ranks over all pairs of data and seed, the best on the left. A bar joins contenders whose ranks "
     "differ by less than the critical difference (Nemenyi, 0.05).",
-    "profiles": "Share of runs that do at least so well, for every threshold, with Wilson's 95% interval. A line above "
-    "another everywhere is better whatever counts as success.",
+    "profiles": "Share of runs that do at least so well, for every threshold; of two or three contenders with Wilson's "
+    "95% interval. A line above another everywhere is better whatever counts as success.",
     "weights": "Median over seeds, with quartiles as a band, against a number that runs were trained with.",
 }
 
@@ -90,9 +90,7 @@ def answers(comparison: Comparison) -> list[str]:
                     sure.setdefault(one, []).append(other)
         word = "better than" if each.better else "more than"
         said = [f"{one} is {word} {_several(others)}" for one, others in sure.items()]
-        alike = [
-            f"{r['first']} and {r['second']}" for r in each.differences if r["verdict"].startswith("no difference")
-        ]
+        alike = [f"({r['first']}, {r['second']})" for r in each.differences if r["verdict"].startswith("no difference")]
         said += [f"no difference beyond {each.margin:g} between {_several(alike)}"] if alike else []
         said += [f"{open_pairs} of {len(verdicts)} pairs undecided"] if open_pairs else []
         sentences.append(f"{each.header}: {'; '.join(said)}.")

@@ -11,6 +11,7 @@ from partita.studies.compare import Compared
 
 DIFFERS, ALIKE, UNDECIDED = "#0072B2", "#009E73", "#8a8a8a"
 MOST_PAIRS = 30
+MOST_BANDS = 3  # of more, nothing could be seen
 
 
 @styled
@@ -122,7 +123,8 @@ def rank_plot(compared: Compared) -> Figure:
 
 @styled
 def profile_plot(compared: Compared) -> Figure:
-    """Performance profiles (Agarwal et al. 2021): the share of runs that do at least so well, with Wilson's intervals.
+    """Performance profiles (Agarwal et al. 2021): the share of runs that do at least so well; of two or three
+    contenders with Wilson's intervals.
 
     Parameters
     ----------
@@ -151,10 +153,17 @@ def profile_plot(compared: Compared) -> Figure:
         at = [row["at"] for row in rows]
         colour, dash = line_style(place)
         axes.plot(
-            at, [row["share"] for row in rows], color=colour, linestyle=dash, linewidth=1.5, label=plain(label, 30)
+            at,
+            [row["share"] for row in rows],
+            color=colour,
+            linestyle=dash,
+            linewidth=1.5,
+            label=plain(label, 30),
+            drawstyle="steps-pre" if compared.better == "lower" else "steps-post",
         )
-        axes.fill_between(at, [row["low"] for row in rows], [row["high"] for row in rows], color=colour, alpha=0.1,
-                          linewidth=0)  # fmt: skip
+        if len(labels) <= MOST_BANDS:
+            axes.fill_between(at, [row["low"] for row in rows], [row["high"] for row in rows], color=colour, alpha=0.1,
+                              linewidth=0)  # fmt: skip
     sign = "≤" if compared.better == "lower" else "≥"
     axes.set(xlabel=f"{compared.header} threshold", ylabel=f"share of runs {sign} it", ylim=(-0.03, 1.03))
     axes.legend(fontsize=8, loc="best")

@@ -1,17 +1,31 @@
 """What runs that are paired by seed and data say of one another: differences, ranks, shares, each with its doubt."""
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 from scipy import stats
 
+from partita.data._switch import Switch
+
 LEVEL = 0.95
 ALPHA = 0.05
 RESAMPLES = 5000
 MOST_EXACT = 50  # pairs whose signs are all gone through by scipy's own table; with ties, MOST_SIGNS of them
 MOST_SIGNS = 13
+
+
+@contextmanager
+def _without_warnings() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", stats.DegenerateDataWarning)
+        yield
+
+
+degenerate_is_no_news = Switch(_without_warnings)  # another kind of interval is taken then
 
 
 @dataclass(frozen=True)
@@ -29,17 +43,26 @@ def bootstrapped(values: Sequence[float], statistic=np.mean) -> Spread:
     found = float(statistic(x))
     if len(x) < 2:
         return Spread(found, None, None)
-    if np.ptp(x) == 0:
+    if _level(x):
         return Spread(found, found, found)
     for method in ("BCa", "percentile"):
-        with np.errstate(all="ignore"):
+        with degenerate_is_no_news, np.errstate(all="ignore"):
             interval = stats.bootstrap(
-                (x,), statistic, n_resamples=RESAMPLES, confidence_level=LEVEL, method=method,
+                (x,),
+                statistic,
+                n_resamples=RESAMPLES,
+                confidence_level=LEVEL,
+                method=method,
                 rng=np.random.default_rng(0),
-            ).confidence_interval  # fmt: skip
+            ).confidence_interval
         if np.isfinite([interval.low, interval.high]).all():
             break
     return Spread(found, float(interval.low), float(interval.high))
+
+
+def _level(x: np.ndarray) -> bool:
+    """Whether all values are one, but for rounding."""
+    return bool(np.ptp(x) <= 1e-12 * max(1.0, float(np.abs(x).max())))
 
 
 def interquartile_mean(values, axis: int = -1):
@@ -85,8 +108,8 @@ def equivalence(differences: Sequence[float], margin: float) -> float | None:
     d = np.asarray(differences, float)
     if len(d) < 2:
         return None
-    if np.ptp(d) == 0:
-        return 0.0 if abs(d[0]) < margin else 1.0
+    if _level(d):
+        return 0.0 if abs(d.mean()) < margin else 1.0
     above = stats.ttest_1samp(d, -margin, alternative="greater").pvalue
     below = stats.ttest_1samp(d, margin, alternative="less").pvalue
     return float(max(above, below))
