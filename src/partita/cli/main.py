@@ -17,8 +17,9 @@ from partita.cli.doctor import doctor
 from partita.cli.evaluate import evaluate
 from partita.cli.methods import methods
 from partita.cli.metrics import metrics
+from partita.cli.planned import WithNames
 from partita.cli.report import report
-from partita.cli.train import WithNames, train
+from partita.cli.train import train
 from partita.cli.values import complain
 from partita.cli.verify import verify
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from partita.data._nearest import nearest
 from partita.measures._arrays import as_matrix
 from partita.metrics._group_information import BETWEEN_GROUPS
 from partita.metrics._histogram import equal_width
@@ -224,7 +225,8 @@ def named(metrics: str | Sequence[str]) -> list[str]:
     names = split_names(metrics)
     unknown = [name for name in names if name not in METRICS]
     if unknown:
-        raise ValueError(f"unknown metric {', '.join(map(repr, unknown))}: choose from {', '.join(METRICS)}")
+        meant = nearest(unknown[0], METRICS)
+        raise ValueError(f"unknown metric {', '.join(map(repr, unknown))}{meant}: choose from {', '.join(METRICS)}")
     return names
 
 

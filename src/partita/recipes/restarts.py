@@ -24,8 +24,8 @@ from partita.recipes.recipe import Recipe
 
 def restarted(program: Program, alone: Callable[[], Recipe] | None, restarts: int) -> Program:
     """The program with so many replicas. `alone()` is its recipe with every latent a group of its own: half of the
-    steps are then taken by that. None where the method has no groups; where each is one latent, there is nothing to find
-    either.
+    steps are then taken by that. None where the method has no groups; where each is one latent, nothing is to be
+    found either.
 
     A model that cannot go on with other groups keeps its own from the start, in every replica: one whose networks are
     made for the groups (a discriminator's), or whose posterior has a triangular factor, which cannot follow latents
