@@ -56,7 +56,7 @@ class PlanFile:
         keys += [("methods", i, "name") for i in whose if place is not None or self.methods[i][0] in message]
         keys += [("methods", i) for i in whose if place is not None]
         line = next((self.lines[key] for key in keys if key in self.lines), None)
-        return ValueError(f"{self.path}{'' if line is None else f', line {line}'}: {message}")
+        return ValueError(message if line is None else f"{self.path}, line {line}: {message}")
 
 
 def read_plan(path: Path, known: Sequence[str]) -> PlanFile:

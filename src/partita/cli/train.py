@@ -52,6 +52,9 @@ def train(
     ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda")] = "auto",
     out: Annotated[Path, typer.Option(help="the study's folder")] = Path("runs"),
+    track: Annotated[
+        str, typer.Option(help="who else is told of it: tensorboard, wandb (offline), or another that is installed")
+    ] = "",
     checkpoint_seconds: Annotated[float, typer.Option(help="how often to save what a crash would lose")] = 20.0,
     split: Annotated[
         str, typer.Option(help="under torchrun, what processes share: auto, runs or rows of each batch")
@@ -70,15 +73,17 @@ def train(
     from partita.cli.values import parse_data, parse_groups, parse_options, parse_seeds, say_scale, with_labels
     from partita.data import load
     from partita.recipes._own_methods import has_no_groups
-    from partita.studies import Store
+    from partita.studies import Store, tracked
     from partita.studies import plan as plan_runs
     from partita.studies import train as train_runs
     from partita.studies._scoring import asked_for
     from partita.studies.plan import takes_groups
+    from partita.studies.trackers import makers_of
     from partita.training.device import choose_device
     from partita.training.observations import why_diverged
     from partita.training.ranks import joined
 
+    makers_of(track)
     where, options = parse_data(data)
     if samples is not None:
         options["samples"] = samples
@@ -113,7 +118,11 @@ def train(
     say_scale(runs, dataset)
     store = Store(out)
     keep_plan(context, store)
-    with joined(choose_device(device)) as (ranks, own), progress(len(runs), shown=ranks.first) as watch:
+    with (
+        tracked(store, track) as store,
+        joined(choose_device(device)) as (ranks, own),
+        progress(len(runs), shown=ranks.first) as watch,
+    ):
         diverged = train_runs(
             runs,
             dataset,

@@ -8,10 +8,12 @@ __all__ = [
     "Run",
     "Scores",
     "Store",
+    "Tracker",
     "compare",
     "evaluate_run",
     "plan",
     "reload",
+    "tracked",
     "train",
 ]
 
@@ -23,3 +25,4 @@ from partita.studies.run import Run
 from partita.studies.scores import COLUMNS, Column, Scores
 from partita.studies.source import reload
 from partita.studies.store import Store
+from partita.studies.trackers import Tracker, tracked
