@@ -5,8 +5,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import stats
 
 from partita.data._switch import Switch
@@ -37,7 +39,7 @@ class Spread:
     high: float | None
 
 
-def bootstrapped(values: Sequence[float], statistic=np.mean) -> Spread:
+def bootstrapped(values: ArrayLike, statistic=np.mean) -> Spread:
     """A statistic with its 95% bootstrap interval (BCa; percentile where all resamples but a few agree)."""
     x = np.asarray(values, float)
     found = float(statistic(x))
@@ -71,20 +73,20 @@ def interquartile_mean(values, axis: int = -1):
     return stats.trim_mean(values, 0.25, axis=axis)
 
 
-def signed_ranks(differences: Sequence[float]) -> float:
+def signed_ranks(differences: ArrayLike) -> float:
     """The p-value of Wilcoxon's signed-rank test that differences are symmetric around 0; exact for few pairs."""
     d = np.asarray(differences, float)
     d = d[d != 0]
     if len(d) == 0:
         return 1.0
     untied = len(np.unique(np.abs(d))) == len(d)
+    method: Any = "asymptotic"
     if untied and len(d) <= MOST_EXACT:
         method = "exact"
     elif len(d) <= MOST_SIGNS:
         method = stats.PermutationMethod(n_resamples=2**MOST_SIGNS)
-    else:
-        method = "asymptotic"
-    return float(stats.wilcoxon(d, method=method).pvalue)
+    result: Any = stats.wilcoxon(d, method=method)
+    return float(result.pvalue)
 
 
 def smallest_p(pairs: int) -> float:
@@ -102,7 +104,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return adjusted.tolist()
 
 
-def equivalence(differences: Sequence[float], margin: float) -> float | None:
+def equivalence(differences: ArrayLike, margin: float) -> float | None:
     """The p-value of two one-sided t tests (Schuirmann 1987): small where the mean difference is surely within the
     margin, on either side. None of a single pair."""
     d = np.asarray(differences, float)
@@ -110,9 +112,9 @@ def equivalence(differences: Sequence[float], margin: float) -> float | None:
         return None
     if _level(d):
         return 0.0 if abs(d.mean()) < margin else 1.0
-    above = stats.ttest_1samp(d, -margin, alternative="greater").pvalue
-    below = stats.ttest_1samp(d, margin, alternative="less").pvalue
-    return float(max(above, below))
+    above: Any = stats.ttest_1samp(d, -margin, alternative="greater")
+    below: Any = stats.ttest_1samp(d, margin, alternative="less")
+    return float(max(above.pvalue, below.pvalue))
 
 
 @cache
