@@ -15,7 +15,9 @@ from partita.metrics import over_runs
 from partita.plot._style import signs
 from partita.reports import write_page
 from partita.studies import Store
+from partita.studies._contenders import Entry
 from partita.studies._statistics import bootstrapped
+from partita.studies.compare import compare_entries
 
 
 @pytest.fixture(scope="module")
@@ -168,6 +170,16 @@ def test_no_table_is_wider_than_a_page_and_cells_know_their_column(page):
         for row in table.all("tbody")[0].all("tr"):
             names = [" ".join(td.attributes["data-label"].split()) for td in row.all("td")]
             assert [name.rstrip(" ↓↑") for name in names] == [header.rstrip(" ↓↑") for header in headers[1:]]
+
+
+def test_settings_are_compared_pair_by_pair_as_the_command_does(page, pairs_store):
+    (block,) = [figure for figure in page.all("figure") if "Pair by pair" in figure.text]
+    found = compare_entries(
+        [Entry(run, "", "finished", pairs_store.scores(run)) for run in pairs_store.runs()], ["R2", "PC - null"]
+    )
+    assert found.pairs > 1
+    alts = [image.attributes["alt"] for image in block.all("img")]
+    assert all(f"differences in {score.header}, a row a pair" in alts for score in found.scores)
 
 
 def test_the_answer_comes_first(page, pairs_store):

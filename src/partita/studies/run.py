@@ -146,7 +146,8 @@ def edition_of(program: Program, *, has_groups: bool = False) -> int:
     and one more where a method that `has_groups` restarts with single latents, which took one training before."""
     recipes = [candidate.recipe for candidate in program.candidates]
     remembers = any(carry.rows for recipe in recipes for carry in carried_by(recipe).values())
-    single = all(len(group) == 1 for recipe in recipes for group in recipe.groups)
+    at_once = all(len(candidate.phases) == 1 for candidate in program.candidates)
+    single = at_once and all(len(group) == 1 for recipe in recipes for group in recipe.groups)
     return 1 + remembers + (has_groups and single and program.replicas > 1 and not program.alone)
 
 
