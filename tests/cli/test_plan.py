@@ -43,20 +43,20 @@ def test_a_command_line_and_the_plan_it_writes_are_the_same_runs(command, partit
     (tmp_path / "ours.py").write_text(OWN)
     first = partita("train", *command.split(), "--steps", "1", "--out", "first")
     assert first.returncode == 0, first.stderr
-    runs = {path: path.stat().st_mtime_ns for path in (tmp_path / "first/runs").glob("*/*")}
+    runs = {path: path.stat().st_mtime_ns for path in (tmp_path / "first/runs").rglob("*.*")}
     assert runs
     # asked for again by its plan, every run is there already: the ids are the same, so nothing is trained or written
     again = partita("train", "--plan", "first/study.toml", "--out", "first")
     assert again.returncode == 0, again.stderr
     assert again.stdout == first.stdout
-    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "first/runs").glob("*/*")} == runs
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "first/runs").rglob("*.*")} == runs
     assert len(list((tmp_path / "first").glob("*.toml"))) == 1
 
 
 def test_elsewhere_a_plan_trains_the_same_bytes(partita, tmp_path):
     assert partita("train", "vae", "--data", "groups:size=40", "--steps", "2", "--out", "first").returncode == 0
     assert partita("train", "--plan", "first/study.toml", "--out", "second").returncode == 0
-    first, second = (sorted((tmp_path / out).rglob("*.*")) for out in ("first", "second"))
+    first, second = (sorted((tmp_path / out / "runs").rglob("*.*")) for out in ("first", "second"))
     assert [path.name for path in first] == [path.name for path in second]
     assert all(one.read_bytes() == other.read_bytes() for one, other in zip(first, second) if one.is_file())
 
@@ -86,7 +86,7 @@ def test_every_method_has_its_own_weights_and_the_plan_its_metrics(partita, tmp_
     trained = partita("train", "--plan", "mine.toml", "--out", "study", "--device", "cpu")
     assert trained.returncode == 0, trained.stderr
     assert (tmp_path / "study/study.toml").read_text() == PLAN  # as it was, with its comments
-    runs = [json.loads(path.read_text()) for path in (tmp_path / "study/runs").glob("*/run.json")]
+    runs = [json.loads(path.read_text()) for path in (tmp_path / "study/runs").rglob("run.json")]
     asked = [(run["method"], run["options"].get("beta"), run["options"].get("restarts", 1)) for run in runs]
     expected = [("beta_vae", 1.0, 1), ("beta_vae", 4.0, 1), ("pdisvae", 8.0, 2), ("pdisvae", None, 1)]
     assert sorted(asked, key=str) == sorted(expected * 2, key=str)

@@ -74,7 +74,11 @@ def runs(small_data):
 
 
 def files(store: Store) -> dict[str, bytes]:
-    return {str(path.relative_to(store.folder)): path.read_bytes() for path in store.folder.glob("runs/*/*")}
+    return {
+        str(path.relative_to(store.folder)): path.read_bytes()
+        for path in (store.folder / "runs").rglob("*.*")
+        if path.is_file()
+    }
 
 
 def test_a_tracker_of_others_is_told_everything(theirs, runs, small_data, tmp_path):

@@ -153,7 +153,7 @@ class _Told:
 class _Tracked(Store):
     """A store that tells trackers what is written to it."""
 
-    told: _Told
+    told: _Told = field(default_factory=lambda: _Told({}, Path()))
 
     def begin(self, run: Run, history: History, position: int) -> None:
         super().begin(run, history, position)
