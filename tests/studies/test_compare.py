@@ -159,6 +159,17 @@ def test_says_where_contenders_are_not_alike_and_pairs_too_few(tmp_path):
     assert "cannot fall below 0.12" in notes
 
 
+def test_says_whose_groups_the_truth_was_aligned_by(tmp_path):
+    for method, grouping in (("vae", "best grouping by the truth"), ("pdisvae", "own groups")):
+        store = made(tmp_path, method)
+        for run in store.runs():
+            if run.method == method:
+                store.save_scores(run, store.scores(run) | {"alignment": {"r2": 0.5, "grouping": grouping}})
+    assert not [note for note in compare(tmp_path, metric="mig").notes if "origin" in note]
+    (note,) = [note for note in compare(tmp_path, metric="R2").notes if "origin" in note]
+    assert note.endswith("vae: best grouping by the truth; pdisvae: own groups")
+
+
 REFUSED = {
     "protocol": (lambda f: made(f, "pdisvae", protocol="q"), "mig of vae-seed0-.* by another protocol, p and q"),
     "rows": (lambda f: made(f, "pdisvae", n=60), "by another number of rows, 50 and 60"),

@@ -5,8 +5,8 @@ from typing import Any
 
 from partita.data._nearest import listed, nearest
 from partita.studies._columns import columns_of_metrics
-from partita.studies._contenders import Entry
-from partita.studies.scores import COLUMNS, Column
+from partita.studies._contenders import Contenders, Entry
+from partita.studies.scores import ALIGNED, COLUMNS, Column
 
 # No scores of a run by themselves: what a score is held against, what is there under another name, and what all seeds
 # of a setting have in common, which cannot be paired by seed.
@@ -68,6 +68,20 @@ def check_measured_alike(entries: Sequence[Entry], data: Mapping[str, str], colu
         made = {entry.run.id: (entry.scores or {})["metrics"][metric] for entry in entries}
         _same(entries, metric, "protocol", lambda e: "", lambda e, made=made: made[e.run.id].get("protocol"))
         _same(entries, metric, "number of rows", lambda e: by_data(e, ""), lambda e, made=made: made[e.run.id].get("n"))
+
+
+def aligned_unlike(field: Contenders, columns: Sequence[Column]) -> list[str]:
+    """A sentence where contenders were aligned with the truth by groups of other origin, which favours some."""
+    if not any(column.band == ALIGNED for column in columns):
+        return []
+    found = {
+        label: {((entry.scores or {}).get("alignment") or {}).get("grouping") for entry in field.ended[label]} - {None}
+        for label in field.labels
+    }
+    if len({tuple(sorted(own)) for own in found.values()}) < 2:
+        return []
+    said = "; ".join(f"{label}: {' or '.join(sorted(own)) or 'none'}" for label, own in list(found.items())[:6])
+    return [f"R2 is by groups of other origin, and the best by the truth favour who has them: {said}"]
 
 
 def _same(entries: Sequence[Entry], what: str, which: str, alike, read) -> None:

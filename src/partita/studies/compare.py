@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from partita.data._nearest import listed
-from partita.studies._comparable import check_measured_alike, comparable, margin_of, success_of
+from partita.studies._comparable import aligned_unlike, check_measured_alike, comparable, margin_of, success_of
 from partita.studies._compare_rows import Row, curve_rows, difference_rows, profile_rows, rank_row, summary_rows
 from partita.studies._contenders import Contenders, Entry, contenders, entries_of
 from partita.studies._statistics import ALPHA, smallest_p
@@ -154,7 +154,7 @@ def compare_entries(
         raise ValueError(f"there is no {against!r} to compare with: there are {listed(field.labels)}")
     scores = tuple(_compared(field, column, against, margin, success) for column in columns)
     pairs = len(scores[0].differences)
-    notes = [*field.notes]
+    notes = [*field.notes, *aligned_unlike(field, columns)]
     if smallest_p(len(field.blocks)) * pairs >= ALPHA:
         least = min(1.0, smallest_p(len(field.blocks)) * pairs)
         notes.append(
