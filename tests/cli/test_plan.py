@@ -149,6 +149,16 @@ def test_other_ways_to_go_wrong(words, said, partita, tmp_path):
     assert said in ended.stderr
 
 
+@pytest.mark.parametrize(
+    "flag", ["--log-metrics=migg", "--device=gpu", "--split=all", "--track=nobody", "--metrics=migg"]
+)
+def test_what_is_refused_leaves_no_plan_behind(flag, partita, tmp_path):
+    ended = partita("train", "vae", "--data", "groups:size=40", "--steps", "1", flag)
+    assert ended.returncode == 2
+    assert len(ended.stderr.splitlines()) == 1
+    assert not list(tmp_path.iterdir())
+
+
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 
 

@@ -77,6 +77,8 @@ def train(
     from partita.studies import plan as plan_runs
     from partita.studies import train as train_runs
     from partita.studies._scoring import asked_for
+    from partita.studies._shares import splits_rows
+    from partita.studies._watching import watched_metrics
     from partita.studies.plan import takes_groups
     from partita.studies.trackers import makers_of
     from partita.training.device import choose_device
@@ -117,6 +119,10 @@ def train(
         )
     say_scale(runs, dataset)
     store = Store(out)
+    choose_device(device)  # what is wrong is said before anything is written
+    splits_rows(split, len(runs), 1)
+    if log_metrics:
+        watched_metrics(log_metrics, dataset)
     keep_plan(context, store)
     with (
         tracked(store, track) as store,
