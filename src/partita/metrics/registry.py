@@ -58,12 +58,7 @@ class Metric:
 
 
 METRICS: dict[str, Metric] = {
-    "mig": Metric(
-        mig,
-        "gap between the two latents that know a factor best",
-        MIG_PROTOCOLS,
-        grouped=True,
-    ),
+    "mig": Metric(mig, "gap between the two latents that know a factor best", MIG_PROTOCOLS, grouped=True),
     "mig_sup": Metric(mig_sup, "gap between the two factors a latent knows best", GAP_PROTOCOLS),
     "jemmig": Metric(jemmig, "MIG that also counts what else the best latent holds", ("ubisoft-2020",)),
     "dcimig": Metric(dcimig, "one gap for merged and split factors together", ("ubisoft-2020",)),
