@@ -52,7 +52,8 @@ def _compared(folder: Path):
 
 COMPARED = pt.studies.Compared(
     "R2", "R²", "", "higher", "", 0.05, None, (),
-    ({"first": "a", "second": "b", "mean": 0.1, "low": 0.0, "high": 0.2, "verdict": "undecided"},),
+    ({"first": "a", "second": "b", "mean": 0.1, "low": 0.0, "high": 0.2, "verdict": "undecided", "pairs": 2,
+      "wilcoxon": 0.5, "holm": 0.5, "tost": None, "margin": 0.05},),
     {"ranks": {"a": 1.0, "b": 2.0}, "critical": 1.0, "alike": [["a", "b"]], "friedman": None, "blocks": 2},
     ({"contender": "a", "at": 0.1, "share": 1.0, "low": 0.5, "high": 1.0},), (),
 )  # fmt: skip
