@@ -43,6 +43,28 @@ def _evaluated(folder: Path):
     pt.reports.learning_curve(pt.reports.settings_of(store), "loss")
 
 
+def _compared(folder: Path):
+    store, runs = _study(folder)
+    for run in runs:
+        pt.studies.evaluate_run(store, run, MADE, metrics="gaussian_tc")
+    return str(pt.studies.compare(folder, metric=["R2", "gaussian_tc"]))
+
+
+COMPARED = pt.studies.Compared(
+    "R2", "R²", "", "higher", "", 0.05, None, (),
+    ({"first": "a", "second": "b", "mean": 0.1, "low": 0.0, "high": 0.2, "verdict": "undecided", "pairs": 2,
+      "wilcoxon": 0.5, "holm": 0.5, "tost": None, "margin": 0.05},),
+    {"ranks": {"a": 1.0, "b": 2.0}, "critical": 1.0, "alike": [["a", "b"]], "friedman": None, "blocks": 2},
+    ({"contender": "a", "at": 0.1, "share": 1.0, "low": 0.5, "high": 1.0},), (),
+)  # fmt: skip
+ALL_COMPARED = pt.studies.Comparison("method", ("runs",), ("a", "b"), ("groups",), (0,), 1, (COMPARED,), ())
+
+
+def _tracked(folder: Path):
+    with pt.studies.tracked(pt.studies.Store(folder), ()) as store:
+        return store.folder.name
+
+
 def _saved(folder: Path) -> np.ndarray:
     model = pt.Disentangler("vae", latents=2, steps=2, network="linear").fit(CODES)
     model.save(folder / "model.safetensors")
@@ -115,6 +137,8 @@ CALLS = {
     "studies.plan": lambda _: [run.id for run in pt.studies.plan(["vae"], MADE)],
     "studies.train": lambda folder: _study(folder)[0].model(_study(folder)[1][0]).decode(CODES[:, :4]),
     "studies.evaluate_run": _evaluated,  # and reports.learning_curve, settings_of, write_page
+    "studies.compare": _compared,
+    "studies.tracked": _tracked,
     "studies.reload": lambda _: pt.studies.reload(MADE.description).x,
     **{f"plot.{each.__name__}": lambda _, each=each: each(LINEAR, MADE) for each in (
         p.traversals, p.loadings, p.reconstructions, p.history, p.dependence, p.diagnosis, p.groups)},
@@ -123,6 +147,11 @@ CALLS = {
     "reports.aligned_line": lambda _: r.aligned_line(TRUTH[:, 0], CODES[:, 0], "t0", None, ""),
     "reports.aligned_plane": lambda _: r.aligned_plane(TRUTH[:, :2], CODES[:, :2], ["a", "b"]),
     "reports.alignment_matrix": lambda _: r.alignment_matrix(np.eye(2), (0, 1), ["a", "b"], ["c", "d"]),
+    "reports.difference_plot": lambda _: r.difference_plot(COMPARED),
+    "reports.rank_plot": lambda _: r.rank_plot(COMPARED),
+    "reports.profile_plot": lambda _: r.profile_plot(COMPARED),
+    "reports.weight_plots": lambda _: r.weight_plots(COMPARED),
+    "reports.write_comparison": lambda folder: r.write_comparison(ALL_COMPARED, folder),
     "reports.contact_sheet": lambda _: r.contact_sheet(MADE),
     "reports.write_contact_sheet": lambda folder: r.write_contact_sheet(SHOWN, folder / "sheet.png"),
     "reports.seed_strip": lambda _: r.seed_strip([("a", [0.1, 0.2], None)], "loss"),

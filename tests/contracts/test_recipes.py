@@ -12,6 +12,7 @@ from partita.recipes._equation import keywords, weight_names
 from partita.studies.run import Run
 from partita.training import Checkpoints, Ensemble, History, Model, fit
 from partita.training.objective import values_at
+from partita.training.program import replica_seeds, train_models
 
 CPU = torch.device("cpu")
 HOUSE = {"latents": 4, "shape": (8,), "network": "mlp", "hidden": (16,), "likelihood": "gaussian", "labels": 2}
@@ -176,3 +177,36 @@ def test_the_docstring_says_what_the_method_is(method):
     assert text
     if "beta" in keywords(RECIPES[method]):
         assert "total" in text or "extra" in text, "say which of the two meanings beta has"
+
+
+def made_by(method, x):
+    def make(recipes, seeds, program, candidate):
+        return ensemble(method, x, seeds, recipes, hold_out=program.hold_out)
+
+    return make
+
+
+def in_groups(method):
+    return [None, (2, 2)] if "groups" in keywords(RECIPES[method]) else [None]
+
+
+@pytest.mark.parametrize(
+    ("method", "groups"), [(name, groups) for name in RECIPES if recipe(name).players for groups in in_groups(name)]
+)
+def test_restarts_train_several_models_and_keep_the_best(method, groups, x):
+    """Of every method that is trained, so that none has more chances than another. What is kept is, to the last step,
+    a run of its own: the one with the lowest loss late in training, whatever else its players minimise."""
+    small = {name: size for name, size in SMALL.items() if name in keywords(RECIPES[method])}
+    small |= {} if groups is None else {"groups": groups}
+    program = build(method, restarts=3, **small, **HOUSE)
+    assert program.replicas == 3
+    (kept,) = train_models([program], [0], made_by(method, x), 10, log_every=1)
+    assert kept.diverged is None
+    if len(program.candidates[0].phases) > 1:  # groups are put together on the way
+        assert kept.recipe.groups == ((0, 1), (2, 3))
+        return
+    plain = build(method, **small, **HOUSE)
+    alone = [train_models([plain], [seed], made_by(method, x), 10, log_every=1)[0] for seed in replica_seeds(0, 3)]
+    losses = [each.history.of(0)["loss"] for each in alone]
+    best = int(np.argmin([loss[-2:].mean() for loss in losses]))
+    np.testing.assert_allclose(kept.history.of(0)["loss"], losses[best], rtol=2e-4)

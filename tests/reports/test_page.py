@@ -15,6 +15,9 @@ from partita.metrics import over_runs
 from partita.plot._style import signs
 from partita.reports import write_page
 from partita.studies import Store
+from partita.studies._contenders import Entry
+from partita.studies._statistics import bootstrapped
+from partita.studies.compare import compare_entries
 
 
 @pytest.fixture(scope="module")
@@ -169,6 +172,16 @@ def test_no_table_is_wider_than_a_page_and_cells_know_their_column(page):
             assert [name.rstrip(" ↓↑") for name in names] == [header.rstrip(" ↓↑") for header in headers[1:]]
 
 
+def test_settings_are_compared_pair_by_pair_as_the_command_does(page, pairs_store):
+    (block,) = [figure for figure in page.all("figure") if "Pair by pair" in figure.text]
+    found = compare_entries(
+        [Entry(run, "", "finished", pairs_store.scores(run)) for run in pairs_store.runs()], ["R2", "PC - null"]
+    )
+    assert found.pairs > 1
+    alts = [image.attributes["alt"] for image in block.all("img")]
+    assert all(f"differences in {score.header}, a row a pair" in alts for score in found.scores)
+
+
 def test_the_answer_comes_first(page, pairs_store):
     order = [section.attributes["id"] for section in page.all("section")]
     assert order == ["answer", "results", "setting-1", "setting-2", "curves", "trained", "words"]
@@ -183,7 +196,7 @@ def test_the_answer_comes_first(page, pairs_store):
         method: [pairs_store.scores(run)["alignment"]["r2"] for run in pairs_store.runs() if run.method == method]
         for method in means
     }
-    overlap = over_runs(r2[worst]).interval[1] >= over_runs(r2[best]).interval[0]
+    overlap = bootstrapped(np.subtract(r2[best], r2[worst])).low <= 0
     assert answer.all("strong")[0].text == (
         f"{best} recovers the true groups best, with R² {means[best]:.2f} ({whose[best]}); "
         f"{worst} least, with {means[worst]:.2f} ({whose[worst]})."

@@ -8,8 +8,9 @@ import pytest
 from partita.recipes import RECIPES
 from partita.recipes._equation import equation
 from partita.reports._captions import prose, seed_words, typeset
-from partita.reports.study import Record, Setting, labels_of, settings_of
+from partita.reports.study import Record, Setting, settings_of
 from partita.studies import Run, Store
+from partita.studies._labels import labels_of
 
 RUN = Run(
     "vae",

@@ -110,15 +110,24 @@ def test_a_search_goes_on_after_an_interruption_to_the_last_bit(tmp_path, stop_a
     assert resumed.history.steps == straight.history.steps
 
 
-def test_single_latents_need_no_search():
-    assert build("pdisvae", restarts=8, **HOUSE).replicas == 1
+def test_single_latents_need_no_search_and_restart_all_the_same():
+    program = build("pdisvae", restarts=8, **HOUSE)
+    assert program.replicas == 8
+    assert len(program.candidates[0].phases) == 1
     with pytest.raises(ValueError, match="restarts"):
         build("pdisvae", restarts=0, **HOUSE)
 
 
-def test_a_full_covariance_is_not_reordered():
-    with pytest.raises(ValueError, match="needs restarts=1"):
-        build("pdisvae", groups=(2, 2, 2), restarts=2, posterior="full", **HOUSE)
+@pytest.mark.parametrize(("method", "posterior"), [("pdisvae", "full"), ("factor_vae", "diagonal")])
+def test_what_cannot_go_on_with_other_groups_restarts_with_its_own(method, posterior, make):
+    program = build(method, groups=(2, 2, 2), restarts=2, posterior=posterior, **HOUSE)
+    assert program.replicas == 2
+    assert len(program.candidates[0].phases) == 1
+    (trained,) = train_models([program], [0], make, 20, log_every=10)
+    plain = build(method, groups=(2, 2, 2), posterior=posterior, **HOUSE)
+    alone = [train_models([plain], [seed], make, 20, log_every=10)[0] for seed in replica_seeds(0, 2)]
+    late = [each.history.of(0)["loss"][-1] for each in alone]
+    assert trained.history.of(0)["loss"][-1] == pytest.approx(min(late), rel=1e-4)
 
 
 def test_rows_held_out_judge_instead_where_there_are_some():

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from partita.cli.plan_file import metrics_of
 from partita.cli.values import complain
 
 
@@ -27,7 +28,10 @@ def evaluate(
         str | None, typer.Option(help="with --codes: such as ubisoft-2020, where a metric has it")
     ] = None,
     interval: Annotated[float | None, typer.Option(help="with --codes: level of an interval over rows, 0.95")] = None,
-    metrics: Annotated[str, typer.Option(help="names such as mig,dci, or all (minutes a run)")] = "mig",
+    metrics: Annotated[
+        str | None,
+        typer.Option(help="names such as mig,dci, or all (minutes a run); default: what the study's plan says, or mig"),
+    ] = None,
     again: Annotated[bool, typer.Option("--again", help="measure again what is measured already")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print one JSON document")] = False,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda")] = "auto",
@@ -38,9 +42,9 @@ def evaluate(
     """
     given = (factors, log_variance, groups, factor_groups, protocol, interval)
     if codes is not None and folder is None and not again:
-        _score_arrays(codes, metrics, as_json, *given)
+        _score_arrays(codes, metrics or "mig", as_json, *given)
     elif folder is not None and codes is None and all(option is None for option in given):
-        _measure_study(folder, metrics, as_json, device, again)
+        _measure_study(folder, metrics or metrics_of(folder), as_json, device, again)
     else:
         raise ValueError("give a study's folder, or --codes with --factors and their options, not both")
 

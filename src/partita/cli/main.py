@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from partita import __version__
+from partita.cli.compare import compare
 from partita.cli.data import data
 from partita.cli.demo import demo
 from partita.cli.doctor import doctor
@@ -18,8 +19,9 @@ from partita.cli.explore import explore
 from partita.cli.export import export
 from partita.cli.methods import methods
 from partita.cli.metrics import metrics
+from partita.cli.planned import WithNames
 from partita.cli.report import report
-from partita.cli.train import WithNames, train
+from partita.cli.train import train
 from partita.cli.values import complain
 from partita.cli.verify import verify
 
@@ -37,6 +39,7 @@ app.command()(evaluate)
 app.command()(report)
 app.command()(explore)
 app.command()(export)
+app.command()(compare)
 app.command()(verify)
 app.command()(doctor)
 

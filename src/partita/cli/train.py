@@ -4,21 +4,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-import typer.core
 
+from partita.cli.planned import keep_plan, words_of
 from partita.cli.values import complain
-
-
-class WithNames(typer.core.TyperCommand):
-    """Help that names the likelihoods there are: they are loaded, and torch with them, only when it is asked for."""
-
-    def format_help(self, ctx, formatter) -> None:
-        from partita.distributions import listed_likelihoods
-
-        for each in self.params:
-            if isinstance(each, typer.core.TyperOption) and each.name == "likelihood":
-                each.help = f"auto, {listed_likelihoods()}, or module:object"
-        super().format_help(ctx, formatter)
 
 
 def train(
@@ -52,11 +40,21 @@ def train(
     batch_size: Annotated[int, typer.Option(help="rows a step")] = 128,
     learning_rate: Annotated[float, typer.Option(help="Adam's step size")] = 1e-3,
     seeds: Annotated[str, typer.Option(help="0:10, or 1,4,7")] = "0",
+    metrics: Annotated[
+        str | None, typer.Option(help="what `partita evaluate` is to measure: names such as mig,dci, or all")
+    ] = None,
     log_metrics: Annotated[
         str | None, typer.Option(help="scores to log on the way: mig,sap,modularity,gaussian_tc,alignment, or all")
     ] = None,
+    plan: Annotated[
+        Path | None,
+        typer.Option(help="a study as a TOML file, such as DIR/study.toml, instead of METHOD and its flags"),
+    ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda")] = "auto",
     out: Annotated[Path, typer.Option(help="the study's folder")] = Path("runs"),
+    track: Annotated[
+        str, typer.Option(help="who else is told of it: tensorboard, wandb (offline), or another that is installed")
+    ] = "",
     checkpoint_seconds: Annotated[float, typer.Option(help="how often to save what a crash would lose")] = 20.0,
     split: Annotated[
         str, typer.Option(help="under torchrun, what processes share: auto, runs or rows of each batch")
@@ -67,21 +65,27 @@ def train(
 
     A method, network or likelihood of your own is module:name, where module.py is in the current folder, or installed.
 
-    Several values or seeds make the cross product, trained together where structure allows. Exit status 1 when a run
-    diverged.
+    Several values or seeds make the cross product, trained together where structure allows. The study's folder keeps
+    the whole of it as study.toml, which --plan takes. Exit status 1 when a run diverged.
     """
     from partita.cli.own_parts import part_named
     from partita.cli.progress import progress
     from partita.cli.values import parse_data, parse_groups, parse_options, parse_seeds, say_scale, with_labels
     from partita.data import load
     from partita.recipes._own_methods import has_no_groups
-    from partita.studies import Store, plan
+    from partita.studies import Store, tracked
+    from partita.studies import plan as plan_runs
     from partita.studies import train as train_runs
+    from partita.studies._scoring import asked_for
+    from partita.studies._shares import splits_rows
+    from partita.studies._watching import watched_metrics
     from partita.studies.plan import takes_groups
+    from partita.studies.trackers import makers_of
     from partita.training.device import choose_device
     from partita.training.observations import why_diverged
     from partita.training.ranks import joined
 
+    makers_of(track)
     where, options = parse_data(data)
     if samples is not None:
         options["samples"] = samples
@@ -90,11 +94,16 @@ def train(
     if groups not in (None, "auto") and not any(map(takes_groups, methods)):
         raise has_no_groups(method)
     runs = []
-    for each in methods:
-        runs += plan(
+    try:
+        asked_for(metrics or ())
+    except ValueError as error:
+        raise ValueError(f"--metrics {metrics}: {error}") from None
+    flags = [flag for each in context.command.params for flag in each.opts]
+    for place, each in enumerate(methods):
+        runs += plan_runs(
             [each],
             dataset,
-            options=parse_options(context.args, each, [flag for each in context.command.params for flag in each.opts]),
+            options=parse_options(words_of(context, place), each, flags),
             latents=latents,
             groups=None if groups is None else parse_groups(groups),
             network=part_named(network),
@@ -110,7 +119,16 @@ def train(
         )
     say_scale(runs, dataset)
     store = Store(out)
-    with joined(choose_device(device)) as (ranks, own), progress(len(runs), shown=ranks.first) as watch:
+    choose_device(device)  # what is wrong is said before anything is written
+    splits_rows(split, len(runs), 1)
+    if log_metrics:
+        watched_metrics(log_metrics, dataset)
+    keep_plan(context, store)
+    with (
+        tracked(store, track) as store,
+        joined(choose_device(device)) as (ranks, own),
+        progress(len(runs), shown=ranks.first) as watch,
+    ):
         diverged = train_runs(
             runs,
             dataset,

@@ -101,7 +101,7 @@ def built_program(
     if starts_unmixed(settings, likelihood, shape):
         options["start"] = "unmixed"
     elif method == "pdisvae":
-        alone = isinstance(settings["groups"], str) or options.get("posterior") == "full"
+        alone = settings["groups"] is None or isinstance(settings["groups"], str) or options.get("posterior") == "full"
         options.setdefault("restarts", 1 if alone else RESTARTS)
     rest = {"latents": latents_of(settings), "labels": labels, "learning_rate": settings["learning_rate"]}
     if covariates:

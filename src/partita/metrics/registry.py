@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from partita.data._nearest import nearest
 from partita.measures._arrays import as_matrix
 from partita.metrics._group_information import BETWEEN_GROUPS
 from partita.metrics._histogram import equal_width
@@ -57,12 +58,7 @@ class Metric:
 
 
 METRICS: dict[str, Metric] = {
-    "mig": Metric(
-        mig,
-        "gap between the two latents that know a factor best",
-        MIG_PROTOCOLS,
-        grouped=True,
-    ),
+    "mig": Metric(mig, "gap between the two latents that know a factor best", MIG_PROTOCOLS, grouped=True),
     "mig_sup": Metric(mig_sup, "gap between the two factors a latent knows best", GAP_PROTOCOLS),
     "jemmig": Metric(jemmig, "MIG that also counts what else the best latent holds", ("ubisoft-2020",)),
     "dcimig": Metric(dcimig, "one gap for merged and split factors together", ("ubisoft-2020",)),
@@ -224,7 +220,8 @@ def named(metrics: str | Sequence[str]) -> list[str]:
     names = split_names(metrics)
     unknown = [name for name in names if name not in METRICS]
     if unknown:
-        raise ValueError(f"unknown metric {', '.join(map(repr, unknown))}: choose from {', '.join(METRICS)}")
+        meant = nearest(unknown[0], METRICS)
+        raise ValueError(f"unknown metric {', '.join(map(repr, unknown))}{meant}: choose from {', '.join(METRICS)}")
     return names
 
 

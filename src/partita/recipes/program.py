@@ -209,8 +209,13 @@ class Program:
         return replace(self, candidates=candidates)
 
 
-def check_goes_on(before: Recipe, after: Recipe) -> None:
-    """ValueError where a model trained by one recipe cannot go on by the other."""
+def goes_on(before: Recipe, after: Recipe) -> bool:
+    """Whether a model trained by one recipe can go on by the other."""
     players = [tuple((p.owns, tuple(p.weights)) for p in recipe.players) for recipe in (before, after)]
-    if before.networks != after.networks or players[0] != players[1]:
-        raise ValueError("this method changes with its groups on the way: its groups must be given, and restarts be 1")
+    return before.networks == after.networks and players[0] == players[1]
+
+
+def check_goes_on(before: Recipe, after: Recipe) -> None:
+    """ValueError where it cannot."""
+    if not goes_on(before, after):
+        raise ValueError("this method changes with its groups on the way: its groups must be given")

@@ -18,27 +18,30 @@ from partita.distributions import Groups
 from partita.measures._ica import independent_coordinates
 from partita.measures._regrouping import regroup, regroup_codes
 from partita.recipes.judges import lowest_loss
-from partita.recipes.program import Candidate, LatentMap, Passage, Phase, Program, Replica
+from partita.recipes.program import Candidate, LatentMap, Passage, Phase, Program, Replica, goes_on
 from partita.recipes.recipe import Recipe
 
 
 def restarted(program: Program, alone: Callable[[], Recipe] | None, restarts: int) -> Program:
     """The program with so many replicas. `alone()` is its recipe with every latent a group of its own: half of the
-    steps are then taken by that. None where the method has no groups to find."""
+    steps are then taken by that. None where the method has no groups; where each is one latent, nothing is to be
+    found either.
+
+    A model that cannot go on with other groups keeps its own from the start, in every replica: one whose networks are
+    made for the groups (a discriminator's), or whose posterior has a triangular factor, which cannot follow latents
+    into another order."""
     if restarts == 1:
         return program
     (candidate,) = program.candidates
     if not candidate.recipe.players:
         raise ValueError("restarts are for methods that are trained, and this one is solved in closed form")
-    if alone is None:
-        return Program((Candidate(candidate.phases, replicas=restarts, finish=candidate.finish),), lowest_loss)
-    if all(len(group) == 1 for group in candidate.recipe.groups):
-        return program
-    if candidate.recipe.architecture.posterior == "full":
-        raise ValueError(
-            'posterior="full" needs restarts=1: its triangular factor cannot follow latents into another order'
-        )
-    phases = (Phase(alone(), 0.5), Phase(candidate.recipe, 0.5))
+    repeated = Program((Candidate(candidate.phases, replicas=restarts, finish=candidate.finish),), lowest_loss)
+    if alone is None or all(len(group) == 1 for group in candidate.recipe.groups):
+        return repeated
+    first = alone()
+    if candidate.recipe.architecture.posterior == "full" or not goes_on(first, candidate.recipe):
+        return repeated
+    phases = (Phase(first, 0.5), Phase(candidate.recipe, 0.5))
     return Program((Candidate(phases, (put_together,), restarts),), lowest_loss)
 
 

@@ -12,6 +12,7 @@ from partita.reports._view import View
 from partita.reports.study import Setting
 from partita.structure._beside_pca import beside_pca
 from partita.structure.diagnosis import HOLD, NOTHING
+from partita.studies._statistics import bootstrapped
 from partita.studies.scores import COLUMNS, Column
 
 ROWS_BESIDE_PCA = 1000
@@ -92,13 +93,19 @@ def _by_truth(settings: Sequence[Setting]) -> str:
 
 
 def _overlapping(settings: Sequence[Setting], best: str) -> list[str]:
-    """The settings whose interval over seeds reaches into that of the best one."""
-    found = {each.label: COLUMN["R2"].summary(record.scores for record in each.records) for each in settings}
-    spans = {
-        label: score.interval for label, score in found.items() if score is not None and score.interval is not None
-    }
-    low = spans[best][0] if best in spans else None
-    return [label for label, span in spans.items() if low is not None and label != best and span[1] >= low]
+    """The settings from which the best one is not told apart: the interval of their differences, seed by seed, as
+    `partita compare` has it, reaches 0."""
+    found = {each.label: {r.run.seed: COLUMN["R2"].value(r.scores) for r in each.records} for each in settings}
+    unsure = []
+    for label, own in found.items():
+        known = [(found[best][seed], value) for seed, value in own.items() if value is not None and seed in found[best]]
+        differences = [more - value for more, value in known if more is not None]
+        if label == best or len(differences) < 2:
+            continue
+        low = bootstrapped(differences).low
+        if low is not None and low <= 0:
+            unsure.append(label)
+    return unsure
 
 
 def _by_verdict(settings: Sequence[Setting]) -> str:

@@ -9,10 +9,15 @@ from partita.measures.quantities import quantity
 from partita.plot._style import latents_named, plain
 from partita.reports._pictures import as_svg
 from partita.reports._view import Block
+from partita.reports.comparison import difference_plot
 from partita.reports.curves import learning_curve, line_style, quantities_of, seed_strip
 from partita.reports.groups import alignment_matrix, heat_map, truth_names, truth_partition
 from partita.reports.study import Record, Setting
+from partita.studies._contenders import Entry
+from partita.studies.compare import compare_entries
 from partita.studies.scores import Column
+
+SETTINGS_IN_PAIRS = 8
 
 
 def curve_block(settings: Sequence[Setting]) -> Block | None:
@@ -61,6 +66,32 @@ def seed_block(settings: Sequence[Setting], columns: Sequence[Column]) -> Block 
         "bootstrap interval over seeds. Two clouds of one setting mean that some seeds found another solution."
     )
     return Block("Every run", tuple(pictures), caption)
+
+
+def difference_block(settings: Sequence[Setting], columns: Sequence[Column]) -> Block | None:
+    """Who differs from whom in the most telling columns, as `partita compare` finds it; None where runs cannot be
+    paired, or settings are too many for all pairs."""
+    names = [column.name for column in columns if column.strip]
+    if not (2 <= len(settings) <= SETTINGS_IN_PAIRS and names):
+        return None
+    records = [record for setting in settings for record in setting.records]
+    entries = [Entry(record.run, "", record.status, record.scores) for record in records]
+    found = []
+    for name in names:
+        try:
+            found += compare_entries(entries, name).scores
+        except ValueError:  # not measured alike, or no seed in common
+            continue
+    found = [each for each in found if each.differences[0]["pairs"] > 1]
+    if not found:
+        return None
+    pictures = [as_svg(difference_plot(each), f"differences in {each.header}, a row a pair") for each in found]
+    caption = (
+        "Differences between settings, taken within pairs of runs of one seed: mean and 95% bootstrap interval. Blue: "
+        "told apart by Wilcoxon's test with Holm's correction; green: surely within the grey band, which is no "
+        "difference (0.05, or 0.1 nats); grey: undecided. `partita compare` has the numbers."
+    )
+    return Block("Pair by pair", tuple(pictures), caption)
 
 
 def alignment_block(dataset: Dataset, settings: Sequence[Setting]) -> Block | None:

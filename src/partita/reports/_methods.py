@@ -6,8 +6,9 @@ from typing import Any
 
 from partita.recipes._equation import equation
 from partita.reports._captions import prose, seed_words, typeset
-from partita.reports.study import Setting, all_options, short_json
+from partita.reports.study import Setting
 from partita.studies import Run
+from partita.studies._labels import all_options, short_json
 
 
 def methods_of(settings: Sequence[Setting]) -> list[dict[str, Any]]:

@@ -1,18 +1,13 @@
 """The tables of a report: which columns, and what stands above them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from partita.metrics import METRICS
 from partita.reports.study import Setting
-from partita.studies.scores import COLUMNS, METRIC, Column
+from partita.studies._columns import columns_of_metrics
+from partita.studies.scores import COLUMNS, Column
 
 ABREAST = 8
-# Metrics that are several numbers in one.
-PARTS = {
-    "dci": ("disentanglement", "completeness", "informativeness"),
-    "infomec": ("infom", "infoc", "infoe"),
-}
 
 
 def result_columns(settings: Sequence[Setting]) -> list[Column]:
@@ -21,27 +16,8 @@ def result_columns(settings: Sequence[Setting]) -> list[Column]:
 
 
 def metric_columns(settings: Sequence[Setting]) -> list[Column]:
-    """A column for each metric that was measured, in the registry's order, then those it does not know."""
-    found: dict[str, Mapping[str, Any]] = {}
-    for setting in settings:
-        for record in setting.records:
-            for name, score in ((record.scores or {}).get("metrics") or {}).items():
-                found.setdefault(name, score)
-    order = [name for name in METRICS if name in found] + [name for name in found if name not in METRICS]
-    return _filled([column for name in order for column in _metric_columns(name, found[name])], settings)
-
-
-def _metric_columns(name: str, score: Mapping[str, Any]) -> list[Column]:
-    metric = METRICS.get(name)
-    about = metric.summary if metric else name
-    better = getattr(metric, "better", "higher") if metric else ""
-    text = f"{name}: {about}. Protocol {score.get('protocol') or 'not named'}, n = {score.get('n')}."
-    if name in PARTS:
-        return [
-            Column(part, METRIC, f"{part}, of {text}", better, lambda s, n=name, p=part: s["metrics"][n]["parts"][p])
-            for part in PARTS[name]
-        ]
-    return [Column(name, METRIC, text, better, lambda s, n=name: s["metrics"][n]["value"])]
+    """A column for each metric that was measured."""
+    return columns_of_metrics(record.scores for setting in settings for record in setting.records)
 
 
 def _filled(columns: Iterable[Column], settings: Sequence[Setting]) -> list[Column]:

@@ -13,14 +13,21 @@ from partita.data import Dataset
 from partita.plot._style import readable, signs
 from partita.reports._answer import finding, headline
 from partita.reports._captions import metrics_caption, number, results_caption, truth_words
-from partita.reports._compared import alignment_block, curve_block, information_block, seed_block
+from partita.reports._compared import (
+    alignment_block,
+    curve_block,
+    difference_block,
+    information_block,
+    seed_block,
+)
 from partita.reports._gallery import blocks_of
 from partita.reports._methods import methods_of
 from partita.reports._table import leakage_of, metric_columns, result_columns, tables_of
 from partita.reports._view import Block, View, look_at
 from partita.reports.curves import line_style
-from partita.reports.study import Record, Setting, settings_of, short_json
+from partita.reports.study import Record, Setting, settings_of
 from partita.studies import Store
+from partita.studies._labels import short_json
 from partita.studies.source import described, same_data
 from partita.training.files import write_bytes
 
@@ -82,6 +89,7 @@ def _content(store: Store, dataset: Dataset, settings: list[Setting]) -> dict[st
     galleries = [_gallery(store, dataset, setting) for setting in pictured]
     compared = [
         seed_block(settings, columns),
+        difference_block(settings, columns),
         alignment_block(dataset, pictured),
         information_block(dataset, pictured),
     ]

@@ -1,15 +1,13 @@
 """A study as a report needs it: settings, the runs of each, how each run ended, what was logged and measured."""
 
 import json
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from partita.recipes import RECIPES
-from partita.recipes._equation import ADDED, keywords
+from partita.studies._labels import labels_of, natural_order
 from partita.studies.run import Run
 from partita.studies.store import Store
 
@@ -113,48 +111,11 @@ def settings_of(store: Store) -> list[Setting]:
     [('beta_vae beta=1.0', 1), ('beta_vae beta=4.0', 2)]
     """
     together: dict[str, list[Run]] = {}
-    for run in sorted(store.runs(), key=_natural_order):
+    for run in sorted(store.runs(), key=natural_order):
         together.setdefault(_identity(run), []).append(run)
     groups = list(together.values())
     labels = labels_of([runs[0] for runs in groups])
     return [Setting(label, tuple(_record(store, run) for run in runs)) for label, runs in zip(labels, groups)]
-
-
-def all_options(run: Run) -> dict[str, Any]:
-    """The method's keywords with the values the run used, defaults included; what any method takes where said."""
-    if run.lacks is not None:
-        return dict(run.options)
-    own = {name: p.default for name, p in keywords(run.function).items() if name not in ADDED}
-    return own | dict(run.options)
-
-
-def labels_of(runs: Sequence[Run]) -> list[str]:
-    """For each run the method and what differs among the runs of that method."""
-    facts = [_facts(run) for run in runs]
-    labels = []
-    for run, own in zip(runs, facts):
-        peers = [other for peer, other in zip(runs, facts) if peer.method == run.method]
-        differing = [name for name in own if any(other.get(name) != own[name] for other in peers)]
-        labels.append(" ".join([run.method, *(f"{name}={own[name]}" for name in differing)]))
-    return labels
-
-
-def short_json(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"), default=str)
-
-
-def _facts(run: Run) -> dict[str, str]:
-    facts = {**all_options(run), **{name: value for name, value in run.architecture.items() if name != "shape"}}
-    facts |= {"scale": run.scale, "exposure": run.exposure, "covariates": [each["name"] for each in run.covariates]}
-    facts |= {"data": run.data, "steps": run.steps, "batch": run.batch_size, "learning_rate": run.learning_rate}
-    return {name: short_json(value) for name, value in facts.items()}
-
-
-def _natural_order(run: Run) -> list:
-    pieces = re.split(r"(\d+\.?\d*)", run.setting)
-    known = list(RECIPES)
-    place = known.index(run.method) if run.method in known else len(known)
-    return [place, [(float(p), "") if i % 2 else (0.0, p) for i, p in enumerate(pieces)]]
 
 
 def _identity(run: Run) -> str:

@@ -1,7 +1,23 @@
 """Many runs: what they are, where they are kept, how they are trained and measured."""
 
-__all__ = ["COLUMNS", "Column", "Run", "Scores", "Store", "evaluate_run", "plan", "reload", "train"]
+__all__ = [
+    "COLUMNS",
+    "Column",
+    "Compared",
+    "Comparison",
+    "Run",
+    "Scores",
+    "Store",
+    "Tracker",
+    "compare",
+    "evaluate_run",
+    "plan",
+    "reload",
+    "tracked",
+    "train",
+]
 
+from partita.studies.compare import Compared, Comparison, compare
 from partita.studies.evaluate import evaluate_run
 from partita.studies.execute import train
 from partita.studies.plan import plan
@@ -9,3 +25,4 @@ from partita.studies.run import Run
 from partita.studies.scores import COLUMNS, Column, Scores
 from partita.studies.source import reload
 from partita.studies.store import Store
+from partita.studies.trackers import Tracker, tracked

@@ -190,7 +190,8 @@ def _as_methods_need(runs: Sequence[Run], dataset: Dataset) -> list[Run]:
     changes: dict[str, dict[str, Any]] = {}
     for run in runs:
         if run.setting not in changes:
-            recipe, edition = run.recipe, edition_of(run.program)
+            recipe, has_groups = run.recipe, "groups" in keywords(run.function)
+            edition = edition_of(run.program, has_groups=has_groups)
             labels = required_labels(recipe, run.method, labels_of(dataset), dataset.size, dataset.labelled)
             changes[run.setting] = {"edition": edition} | ({} if recipe.players else {"steps": 1})
             changes[run.setting] |= _as_seen(run)

@@ -141,10 +141,14 @@ class Run:
             raise ValueError(f"not the description of a run: {error}") from None
 
 
-def edition_of(program: Program) -> int:
-    """2 where steps remember posteriors of rows: as they were in the step, in edition 1 as they were after it."""
+def edition_of(program: Program, *, has_groups: bool = False) -> int:
+    """One more where steps remember posteriors of rows: as they were in the step, in edition 1 as they were after it;
+    and one more where a method that `has_groups` restarts with single latents, which took one training before."""
     recipes = [candidate.recipe for candidate in program.candidates]
-    return 2 if any(carry.rows for recipe in recipes for carry in carried_by(recipe).values()) else 1
+    remembers = any(carry.rows for recipe in recipes for carry in carried_by(recipe).values())
+    at_once = all(len(candidate.phases) == 1 for candidate in program.candidates)
+    single = at_once and all(len(group) == 1 for recipe in recipes for group in recipe.groups)
+    return 1 + remembers + (has_groups and single and program.replicas > 1 and not program.alone)
 
 
 def method_named(method: Method) -> Callable[..., Recipe | Program]:

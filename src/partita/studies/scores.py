@@ -91,6 +91,7 @@ class Column:
 
     `name` is for terminals, `header` for print. `better` is "higher", "lower" or empty. On a page, columns with the
     same `band` stand together, a `strip` is the axis of a figure with a dot a run, and `page=False` are left out.
+    `metric` is the entry of METRICS it is, or is a part of.
     """
 
     name: str
@@ -102,6 +103,7 @@ class Column:
     interval: bool = True
     strip: str = ""
     page: bool = True
+    metric: str = ""
 
     @property
     def header(self) -> str:
