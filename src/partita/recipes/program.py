@@ -68,12 +68,14 @@ class Passage:
 @dataclass(frozen=True)
 class Started:
     """Where a run starts: which of its candidates is trained, the groups of its latents where they were found, and
-    `write(networks, x)`, which puts weights into its networks (None: at random as ever). `words` say what was found."""
+    `write(networks, x)`, which puts weights into its networks (None: at random as ever). `words` say what was found;
+    `step` is that at which the weights were left, where a model goes on."""
 
     candidate: int
     groups: Groups | None
     write: Callable[[Mapping[str, nn.Module], Tensor], None] | None
     words: str
+    step: int = 0
 
 
 # What rows (n, ...) and a seed say of where to start.
@@ -101,7 +103,7 @@ class Candidate:
     phases: tuple[Phase, ...]
     between: tuple[Between, ...] = ()
     replicas: int = 1
-    finish: Callable[[Mapping[str, nn.Module], Tensor, int], None] | None = None
+    finish: Callable[..., None] | None = None
 
     def __post_init__(self):
         if len(self.between) != len(self.phases) - 1:

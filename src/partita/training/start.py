@@ -10,7 +10,6 @@ from partita.networks._building import built
 from partita.recipes import Program
 from partita.recipes.program import Started
 from partita.training.ensemble import Ensemble
-from partita.training.finish import rows_to_look_at
 
 log = logging.getLogger("partita")
 
@@ -23,8 +22,10 @@ def find_start(program: Program, ensemble: Ensemble) -> Started:
     return started
 
 
-def write_start(ensemble: Ensemble, write: Callable[[Mapping[str, nn.Module], Tensor], None]) -> None:
-    """Puts the weights that `write` gives networks into all models of an ensemble that has not taken a step."""
+def write_start(ensemble: Ensemble, write: Callable[[Mapping[str, nn.Module], Tensor], None], step: int = 0) -> None:
+    """Puts the weights that `write` gives networks into all models of an ensemble that has not taken a step; it goes on
+    from this one."""
+    ensemble.step = ensemble.began = step
     modules = {name: each.to(ensemble.device) for name, each in built(ensemble.recipe.networks).items()}
     with torch.no_grad():
         write(modules, _rows(ensemble))
@@ -34,6 +35,4 @@ def write_start(ensemble: Ensemble, write: Callable[[Mapping[str, nn.Module], Te
 
 
 def _rows(ensemble: Ensemble) -> Tensor:
-    """Of those that are trained on, as many as memory bears."""
-    index = torch.as_tensor(rows_to_look_at((ensemble.size, *ensemble.x.shape[1:])), device=ensemble.device)
-    return ensemble.observe(index if ensemble.places is None else ensemble.places[index])["x"]
+    return ensemble.observe(ensemble.rows_to_look_at())["x"]
