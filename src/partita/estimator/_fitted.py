@@ -110,8 +110,10 @@ class Fitted(TransformerMixin, BaseEstimator):
         found = model.loadings(codes) / self.x_scale_
         if not frame:
             return found
-        import pandas as pd
-
+        try:
+            import pandas as pd
+        except ImportError:
+            raise ValueError("frame=True needs pandas, which is not installed: pip install pandas") from None
         order = [(g, k) for g, group in enumerate(self.groups_) for k in group]
         names = self.get_feature_names_out()
         columns = pd.MultiIndex.from_tuples([(f"group {g}", names[k]) for g, k in order], names=["group", "latent"])

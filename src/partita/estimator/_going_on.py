@@ -30,7 +30,7 @@ def go_on(estimator: Any, X: np.ndarray, covariates: Any) -> tuple[Program, np.n
         check_parameters(recipe, estimator.parameters_)
     except ValueError as error:
         raise ValueError(
-            f"warm_start goes on with the fitted model, and the settings ask for another: {error}"
+            f"warm_start goes on with the fitted model, and these settings are another's: {error}"
         ) from None
     check_likelihood(recipe.architecture.likelihood, X, estimator.x_scale_)
     again = Candidate((Phase(recipe),), finish=program.candidates[estimator.candidate_].finish)
