@@ -172,8 +172,8 @@ def test_what_cannot_go_on_is_refused_in_words(rows):
 def test_closed_forms_are_solved_again(rows):
     model = Disentangler("pca", latents=2, warm_start=True).fit(rows)
 
-
-XX
+    anew = Disentangler("pca", latents=2).fit(rows[:100])
+    np.testing.assert_array_equal(model.fit(rows[:100]).transform(rows), anew.transform(rows))
 
 
 def test_hidden_layers_and_precision(rows):
