@@ -225,7 +225,10 @@ def test_loadings_by_name_and_group(rows):
     assert found.index.tolist() == list("abcdef")
     assert found.columns.tolist() == [("group 0", "z2"), ("group 1", "z0"), ("group 1", "z1")]
     np.testing.assert_array_equal(found["group 1"].to_numpy(), model.loadings()[:, :2])
-    np.testing.assert_allclose(model.loadings(rows), model.loadings(), atol=1e-6)  # a linear decoder is so everywhere
+    np.testing.assert_allclose(model.loadings(table), model.loadings(), atol=1e-6)  # a linear decoder is so everywhere
+    model.set_output(transform="pandas")  # changes what `transform` gives, and nothing else
+    np.testing.assert_allclose(model.loadings(table), model.loadings(), atol=1e-6)
+    assert model.traverse(0, X=table).shape == (9, 6)
     assert Disentangler("pca", latents=2).fit(rows).loadings(frame=True).index.tolist() == [f"x{i}" for i in range(6)]
 
 

@@ -95,7 +95,7 @@ class Fitted(TransformerMixin, BaseEstimator):
             raise ValueError(f"which must be a latent of 0 to {latents - 1}, or a tuple of some, got {which!r}")
         if int(steps) < 1 or steps ** len(moved) > MOST_DECODED:
             raise ValueError(f"a grid of {steps} steps in {len(moved)} latents has none or too many: take other steps")
-        base = np.zeros(latents) if X is None else self.transform(X).mean(0)
+        base = np.zeros(latents) if X is None else self.posterior(X)[0].mean(0)
         values = np.linspace(-reach, reach, int(steps))
         codes = np.tile(base, (len(values) ** len(moved), 1))
         codes[:, list(moved)] = list(product(values, repeat=len(moved)))
@@ -106,7 +106,7 @@ class Fitted(TransformerMixin, BaseEstimator):
         """How each feature changes with each latent, (features, latents) float64, in units of X: the Jacobian of the
         decoder, averaged over the codes of X, or over the prior. It is exact where the decoder is linear. With `frame`,
         a pandas data frame: a row a feature by its name, columns by group and latent."""
-        model, codes = self._fitted(), None if X is None else self.transform(X)
+        model, codes = self._fitted(), None if X is None else self.posterior(X)[0]
         found = model.loadings(codes) / self.x_scale_
         if not frame:
             return found
@@ -167,7 +167,7 @@ class Fitted(TransformerMixin, BaseEstimator):
     def leakage(self, X, covariates):
         """By covariate, the share of its information that each group of latents has, I(z_g; c) / H(c) by nearest
         neighbours, (groups,): latents need not know what encoder and decoder are told."""
-        codes = self.transform(X, covariates)
+        codes, _ = self.posterior(X, covariates=covariates)
         classes = self.seen_.classes(covariates, len(codes))
         return {name: known_of(codes, column[:, None], self.groups_)[0][0] for name, column in classes.items()}
 
