@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from partita.data._nearest import nearest
+from partita.distributions import as_likelihood
 from partita.distributions.likelihoods import by_name
 from partita.recipes import RECIPES, Program, Recipe, build
 from partita.recipes._equation import HANDED_ON, keywords, usual_latents
@@ -76,7 +77,8 @@ def chosen_architecture(
         found = with_noise(seen, x, x_scale, latents_of(settings))
         chosen = replace(chosen, likelihood=found.likelihood, why=found.why)
     likelihood = chosen.likelihood
-    if network == "auto" and starts_unmixed(settings, likelihood, x.shape[1:]):
+    counts = as_likelihood(likelihood).counts  # which have one network to start unmixed with
+    if network == "auto" and not counts and starts_unmixed(settings, likelihood, x.shape[1:]):
         why_network = "linear, or nearly so where the rows are bent"
     elif network == "auto":
         found = choose_network(x.shape[1:], likelihood)

@@ -47,10 +47,10 @@ class LeftOff:
     parameters: Mapping[str, Tensor]
     step: int
 
-    def __call__(self, x: np.ndarray, seed: int) -> Started:
+    def __call__(self, x: np.ndarray, seed: int, *expected: np.ndarray) -> Started:
         return Started(0, None, self._write, f"start: where the last fit ended, at step {self.step}", self.step)
 
-    def _write(self, networks: Mapping[str, nn.Module], x: Tensor) -> None:
+    def _write(self, networks: Mapping[str, nn.Module], x: Tensor, *expected: Tensor) -> None:
         for name, module in networks.items():
             own = own_parameters(name, self.parameters)
             with torch.no_grad():

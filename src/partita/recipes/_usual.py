@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from partita.recipes.unmixed import NETWORKS
+from partita.recipes.unmixed import NETWORKS, starts_from
 
 RESTARTS = 8
 
@@ -40,8 +40,7 @@ def can_start_unmixed(
         and "judge" not in options
         and options.get("posterior", "diagonal") == "diagonal"
         and network in ("auto", *NETWORKS)
-        and isinstance(likelihood, str)
-        and likelihood.startswith("gaussian")
+        and starts_from(likelihood)
         and len(shape) == 1
         and latents <= shape[0]
     )

@@ -112,19 +112,20 @@ def untangle_codes(networks: Networks, x: Tensor, seed: int) -> None:
     set_widths(networks, x)
 
 
-def set_widths(networks: Networks, x: Tensor) -> None:
+def set_widths(networks: Networks, x: Tensor, expected: Tensor | None = None) -> None:
     """Posterior variances 1 / (1 + F_k), the same for every observation: F_k by a small step of each latent, from
-    log p(m|z) - log p(m|z + d e_k) = d^2 F_k / 2 + O(d^3) at m = E[x|z]."""
+    log p(m|z) - log p(m|z + d e_k) = d^2 F_k / 2 + O(d^3) at m = E[x|z]. Counts come with what is `expected`."""
     last, _ = _layers(networks)
     latents = last.out_features // 2
-    z = networks["encoder"](x[:ROWS_FOR_WIDTHS]).mean.double()
+    known = () if expected is None else (None, expected[:ROWS_FOR_WIDTHS])  # no covariates: what they explain is in it
+    z = networks["encoder"](x[:ROWS_FOR_WIDTHS], *(() if expected is None else (None, *known))).mean.double()
     decoder = copy.deepcopy(networks["decoder"]).double()
-    here = decoder(z)
+    here = decoder(z, *known)
     fisher = []
     for k in range(latents):
         step = torch.zeros(latents, dtype=z.dtype, device=z.device)
         step[k] = STEP
-        there = decoder(z + step).log_prob(here.mean) + decoder(z - step).log_prob(here.mean)
+        there = decoder(z + step, *known).log_prob(here.mean) + decoder(z - step, *known).log_prob(here.mean)
         fisher.append((2 * here.log_prob(here.mean) - there).mean() / STEP**2)
     last.weight[latents:] = 0
     last.bias[latents:] = -torch.log1p(torch.stack(fisher).clamp(min=0)).to(last.bias)
