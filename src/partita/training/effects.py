@@ -13,10 +13,13 @@ def with_effects(scale: Scale, rows: np.ndarray, covariates: np.ndarray, exposur
     flat, shape = rows.reshape(len(rows), -1), rows.shape[1:]
     centred = np.asarray(covariates - covariates.mean(0), np.float64)
     known = np.isfinite(flat)
+    common = torch.zeros(shape, dtype=torch.float64)  # to all rows: a mean of rates is not the rate of mean covariates
     if scale.counts:
         expected = np.broadcast_to(scale.spread.numpy(), shape).reshape(-1) * np.ones((len(flat), 1))
         expected = expected if exposure is None else expected * exposure[:, None]
-        effects = poisson_regression(np.where(known, flat, 0), centred, expected * known)
+        design = np.concatenate([centred, np.ones((len(flat), 1))], 1)
+        *effects, common = poisson_regression(np.where(known, flat, 0), design, expected * known)
+        effects, common = np.stack(effects), torch.as_tensor(common.reshape(shape))
     else:
         offset = np.broadcast_to(scale.offset.numpy(), shape).reshape(-1)
         if scale.name == "none":
@@ -28,5 +31,5 @@ def with_effects(scale: Scale, rows: np.ndarray, covariates: np.ndarray, exposur
     middle = torch.as_tensor((covariates.mean(0) @ effects).reshape(shape))
     effects = torch.as_tensor(effects.reshape(-1, *shape))
     if scale.counts:
-        return Scale(scale.name, scale.offset, scale.spread * torch.exp(-middle), True, effects)
+        return Scale(scale.name, scale.offset, scale.spread * torch.exp(common - middle), True, effects)
     return Scale(scale.name, scale.offset - middle, scale.spread, False, effects)
