@@ -9,9 +9,9 @@ from partita.studies import plan
 from partita.studies.run import Run
 
 RNG = np.random.default_rng(0)
-ROWS = RNG.laplace(size=(120, 4)) @ RNG.normal(size=(4, 8)) + 0.3 * RNG.normal(size=(120, 8))
-COUNTS = RNG.poisson(np.exp(1 + 0.5 * ROWS / ROWS.std()))
-IMAGES = RNG.random((30, 1, 8, 8))
+ROWS = (RNG.laplace(size=(120, 4)) @ RNG.normal(size=(4, 8)) + 0.3 * RNG.normal(size=(120, 8))).astype(np.float32)
+COUNTS = RNG.poisson(np.exp(1 + 0.5 * ROWS / ROWS.std())).astype(np.float32)
+IMAGES = RNG.random((30, 1, 8, 8)).astype(np.float32)
 
 
 def own(x) -> Dataset:
