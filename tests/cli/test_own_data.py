@@ -76,3 +76,22 @@ def test_no_scale_is_the_run_of_before(partita, tables):
 )
 def test_what_cannot_be_is_refused_in_one_line(partita, tables, data, words, said):
     refused(partita(*TRAIN, "--data", data, *words, "--out", "study"), *said)
+
+
+def test_defaults_are_those_of_the_estimator(partita, tables):
+    words = ["--groups", "2,1", "--steps", "2", "--out", "study"]
+    assert partita("train", "pdisvae", "--data", "counts.csv:columns=a,b,c,d,e", *words).returncode == 0
+    assert (
+        partita("train", "vae", "--data", "counts.csv:columns=a,b,c,d,e", *words[2:], "--hidden", "8").returncode == 0
+    )
+    by_method = {run["method"]: run for run in described(tables / "study")}
+    assert by_method["pdisvae"]["options"] == {"latents": 3, "groups": [2, 1], "start": "unmixed"}
+    assert by_method["vae"]["options"]["latents"] == 6
+    assert by_method["vae"]["architecture"]["network"] == "mlp"
+    assert by_method["vae"]["architecture"]["hidden"] == [8]
+
+
+def test_hidden_layers_that_cannot_be_are_refused(partita, tables):
+    data = ["--data", "measured.csv:columns=a,b"]
+    refused(partita(*TRAIN, *data, "--hidden", "wide"), "--hidden wide: give widths of layers like 256,256")
+    refused(partita(*TRAIN, *data, "--hidden", "8", "--network", "linear"), "hidden is for network 'mlp'")

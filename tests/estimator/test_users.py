@@ -72,6 +72,9 @@ VALUES = {
     "scale": [(np.str_("one"), "one")],
     "missing": [(np.str_("ignore"), "ignore")],
     "exposure": [(None, None)],
+    "hidden": [([256, 256], (256, 256)), (np.array([256, 256]), (256, 256))],
+    "precision": [(np.str_("float32"), "float32"), ("bf16", "bf16")],
+    "warm_start": [(np.bool_(False), False)],
 }
 
 

@@ -1,29 +1,20 @@
 """What a person sees while runs are trained: a bar with the quantities of the objective; nothing where nobody looks."""
 
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 
 @contextmanager
 def progress(total_models: int, *, shown: bool = True) -> Iterator:
     """Yields a watcher for `studies.train`."""
-    if not (shown and sys.stderr.isatty()):
+    if not shown:
         yield None
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+    from partita.training.progress import bars, in_words
 
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("steps"),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[quantities]}"),
-    )
-    with Progress(*columns, console=Console(stderr=True)) as bar:
-        tasks: dict[tuple, TaskID] = {}
+    with bars() as bar:
+        tasks: dict[tuple, Any] = {}
         done = 0
 
         def watch(runs: Sequence, history, step: int, steps: int) -> None:
@@ -34,7 +25,6 @@ def progress(total_models: int, *, shown: bool = True) -> Iterator:
                 tasks[key] = bar.add_task(label, total=steps, quantities="")
                 done += len(runs)
             means = history.row(-1).mean(1)
-            text = "  ".join(f"{name} {value:.3g}" for name, value in zip(history.names, means) if value == value)
-            bar.update(tasks[key], completed=step, quantities=text)
+            bar.update(tasks[key], completed=step, quantities=in_words(dict(zip(history.names, means))))
 
-        yield watch
+        yield None if bar is None else watch

@@ -23,6 +23,7 @@ def train(
     network: Annotated[
         str, typer.Option(help="auto, linear, mlp, conv, burgess, idvae, infogan, or module:function")
     ] = "auto",
+    hidden: Annotated[str, typer.Option(help="widths of the hidden layers of mlp, such as 512,128")] = "256,256",
     likelihood: Annotated[str, typer.Option(help="auto, a name, or module:object")] = "auto",
     scale: Annotated[
         str, typer.Option(help="units that models see data in: auto, none, standard (each feature), one (all alike)")
@@ -70,7 +71,15 @@ def train(
     """
     from partita.cli.own_parts import part_named
     from partita.cli.progress import progress
-    from partita.cli.values import parse_data, parse_groups, parse_options, parse_seeds, say_scale, with_labels
+    from partita.cli.values import (
+        parse_data,
+        parse_groups,
+        parse_options,
+        parse_seeds,
+        parse_widths,
+        say_scale,
+        with_labels,
+    )
     from partita.data import load
     from partita.recipes._own_methods import has_no_groups
     from partita.studies import Store, tracked
@@ -109,6 +118,7 @@ def train(
             network=part_named(network),
             likelihood=part_named(likelihood, likelihood=True),
             precision=precision,
+            hidden=parse_widths(hidden),
             seeds=parse_seeds(seeds),
             steps=steps,
             batch_size=batch_size,

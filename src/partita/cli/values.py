@@ -34,6 +34,14 @@ def parse_seeds(text: str) -> list[int]:
     return seeds
 
 
+def parse_widths(text: str) -> list[int]:
+    """ "256,256" are the widths of two hidden layers."""
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise ValueError(f"--hidden {text}: give widths of layers like 256,256") from None
+
+
 def parse_groups(text: str) -> list | str:
     """ "2,2,2" are sizes; "[[0,3],[1],[2,4,5]]" are indices; "auto" are those found in training."""
     if text == "auto":

@@ -134,7 +134,8 @@ def _checked_observations(x: Any, where: str) -> Any:
     if not all_finite(x):
         column = np.flatnonzero(~np.isfinite(x.reshape(len(x), -1)).all(0))[0]
         row = np.flatnonzero(~np.isfinite(x.reshape(len(x), -1)[:, column]))[0]
-        raise ValueError(f"{where}: x holds NaN or infinite values, the first in row {row}, feature {column}")
+        what = f"{where}: x holds NaN or infinite values, the first in row {row}, feature {column}"
+        raise ValueError(f"{what}: fill them or leave such rows out; Disentangler(missing='ignore') learns with gaps")
     return _read_only(x)
 
 

@@ -2,6 +2,6 @@
 
 __all__ = ["RESTARTS", "Disentangler", "load"]
 
-from partita.estimator._building import RESTARTS
 from partita.estimator.disentangler import Disentangler
 from partita.estimator.load import load
+from partita.recipes._usual import RESTARTS

@@ -7,17 +7,27 @@ from typing import Any
 import numpy as np
 
 from partita.data._nearest import nearest
+from partita.distributions import as_likelihood
 from partita.distributions.likelihoods import by_name
 from partita.recipes import RECIPES, Program, Recipe, build
 from partita.recipes._equation import HANDED_ON, keywords, usual_latents
 from partita.recipes._own_methods import as_function, has_no_groups, method_name
-from partita.recipes.unmixed import NETWORKS
-from partita.training.defaults import LINEAR_GAUSSIAN, Chosen, choose_network, choose_units, with_noise
+from partita.recipes._usual import usual_options
+from partita.training.defaults import (
+    HIDDEN,
+    LINEAR_GAUSSIAN,
+    Chosen,
+    choose_network,
+    choose_units,
+    network_asked,
+    widths,
+    with_noise,
+)
 from partita.training.own_parts import name_of
 from partita.training.plain import plain
 from partita.training.scale import Scale
 
-RESTARTS, LEARNING_RATE = 8, 1e-3
+LEARNING_RATE = 1e-3
 # Parameters that may be a function or an object of one's own.
 PARTS = ("method", "network", "likelihood")
 
@@ -26,8 +36,15 @@ def plain_settings(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters in Python's own types, but for parts of one's own: refused before training is what could not be
     saved after it. Callbacks are no part of what a model is."""
     kept = {name: value for name, value in parameters.items() if name != "callbacks"}
-    kept["likelihood"] = by_name(kept["likelihood"])
+    kept |= {"likelihood": by_name(kept["likelihood"]), "hidden": widths(kept["hidden"])}
     return {name: value if _own(name, value) else plain(value, name) for name, value in kept.items()}
+
+
+def settled(settings: Mapping[str, Any], **found: Any) -> dict[str, Any]:
+    """Settings with what hidden layers say of the network, and what was `found` where it was to be: latents and rows
+    held out."""
+    known = {name: value for name, value in found.items() if settings[name] == "auto"}
+    return {**settings, **known, "network": network_asked(settings["network"], settings["hidden"])}
 
 
 def _own(name: str, value: Any) -> bool:
@@ -60,7 +77,8 @@ def chosen_architecture(
         found = with_noise(seen, x, x_scale, latents_of(settings))
         chosen = replace(chosen, likelihood=found.likelihood, why=found.why)
     likelihood = chosen.likelihood
-    if network == "auto" and starts_unmixed(settings, likelihood, x.shape[1:]):
+    counts = as_likelihood(likelihood).counts  # which have one network to start unmixed with
+    if network == "auto" and not counts and starts_unmixed(settings, likelihood, x.shape[1:]):
         why_network = "linear, or nearly so where the rows are bent"
     elif network == "auto":
         found = choose_network(x.shape[1:], likelihood)
@@ -98,11 +116,11 @@ def built_program(
         raise has_no_groups(method)
     if settings["validation"] is not None:
         options["validation"] = settings["validation"]
-    if starts_unmixed(settings, likelihood, shape):
-        options["start"] = "unmixed"
-    elif method == "pdisvae":
-        alone = settings["groups"] is None or isinstance(settings["groups"], str) or options.get("posterior") == "full"
-        options.setdefault("restarts", 1 if alone else RESTARTS)
+    if tuple(settings["hidden"]) != HIDDEN:
+        options["hidden"] = tuple(settings["hidden"])
+    if settings["precision"] != "float32":
+        options["precision"] = settings["precision"]
+    options |= _usual(settings, options, likelihood, shape)
     rest = {"latents": latents_of(settings), "labels": labels, "learning_rate": settings["learning_rate"]}
     if covariates:
         rest["covariates"] = covariates
@@ -114,22 +132,15 @@ def built_program(
 
 
 def starts_unmixed(settings: Mapping[str, Any], likelihood: Any, shape: tuple[int, ...]) -> bool:
-    """Whether a model starts where the rows are unmixed: where that is asked for; and PDisVAE of rows of numbers
-    without labels, at least as many numbers as latents, in a network that is linear or nearly so, unless
-    restarts are asked for."""
+    """Whether a model starts where the rows are unmixed: where that is asked for, or nothing else is."""
     options = settings["options"] or {}
-    if "start" in options:
-        return options["start"] == "unmixed"
-    return (
-        settings["method"] == "pdisvae"
-        and not {"restarts", "judge"} & set(options)
-        and not options.get("disintegration")
-        and options.get("posterior", "diagonal") == "diagonal"
-        and settings["network"] in ("auto", *NETWORKS)
-        and isinstance(likelihood, str)
-        and likelihood.startswith("gaussian")
-        and len(shape) == 1
-        and latents_of(settings) <= shape[0]
+    return (options | _usual(settings, options, likelihood, shape)).get("start") == "unmixed"
+
+
+def _usual(settings: Mapping[str, Any], options: Mapping[str, Any], likelihood: Any, shape: tuple[int, ...]) -> dict:
+    known = {name: settings[name] for name in ("groups", "network")}
+    return usual_options(
+        settings["method"], options, **known, likelihood=likelihood, shape=shape, latents=latents_of(settings)
     )
 
 

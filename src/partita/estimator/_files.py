@@ -33,6 +33,7 @@ def write_fitted(path: Path, settings: Mapping[str, Any], fitted: Mapping[str, A
         "groups": [list(group) for group in fitted["groups_"]],
         "candidate": fitted["candidate_"],
         "latents": fitted["latents_"] if settings["latents"] == "auto" else None,
+        "validation": fitted["validation_"] if settings["validation"] == "auto" else None,
         "label_scale": None if scale is None else asdict(scale),
     }
     history = {f"history/{name}": torch.as_tensor(values) for name, values in fitted["history_"].items()}
@@ -62,6 +63,8 @@ def read_fitted(path: Path, given: Mapping[str, Any]) -> tuple[dict[str, Any], d
     }
     if about.get("latents") is not None:
         fitted["latents_"] = about["latents"]
+    if settings.get("validation") == "auto":
+        fitted["validation_"] = about["validation"]
     if about.get("feature_names_in"):
         fitted["feature_names_in_"] = np.array(about["feature_names_in"], dtype=object)
     return settings, fitted

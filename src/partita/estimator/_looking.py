@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from partita.distributions import as_likelihood
-from partita.estimator._building import chosen_architecture, chosen_units, latents_of, plain_settings
+from partita.estimator._building import chosen_architecture, chosen_units, latents_of, plain_settings, settled
 from partita.estimator._seen import Seen, check_exposure, learn_beside, learn_missing
 from partita.recipes import Program
 from partita.recipes._own_methods import method_name
 from partita.training.beside import sees_beside
-from partita.training.defaults import check_likelihood, choose_latents
+from partita.training.defaults import check_likelihood, choose_latents, choose_validation
 from partita.training.effects import with_effects
 from partita.training.observations import observations
 from partita.training.scale import Scale
@@ -21,16 +21,16 @@ from partita.training.scale import Scale
 def prepare(estimator: Any, X: np.ndarray, covariates: Any) -> tuple[Program, np.ndarray, dict[str, np.ndarray]]:
     """Decides how X is seen, and by which program it is trained, which the estimator keeps; the program, the rows with
     gaps filled, and what is known beside them."""
-    settings, names = plain_settings(estimator.get_params(deep=False)), getattr(estimator, "feature_names_in_", None)
-    vars(estimator).update(look(settings, X, covariates, names))
+    settings = settled(plain_settings(estimator.get_params(deep=False)))
+    vars(estimator).update(look(settings, X, covariates, getattr(estimator, "feature_names_in_", None)))
     program = estimator._program()
     estimator.seen_ = check_seen(program, estimator.seen_, X, method_name(estimator.method))
     return program, *estimator.seen_.rows(X, covariates)
 
 
 def look(settings: Mapping[str, Any], X: np.ndarray, covariates: Any, names: Any) -> dict[str, Any]:
-    """The estimator's attributes `seen_`, `network_`, `likelihood_`, `x_scale_`, and `latents_` where they were to be
-    found. Said in words where the estimator is verbose."""
+    """The estimator's attributes `seen_`, `network_`, `likelihood_`, `x_scale_`, and `latents_` and `validation_` where
+    they were to be found. Said in words where the estimator is verbose."""
     X, x_scale = observations(X)
     if settings["exposure"] is not None:
         check_exposure(settings["exposure"], chosen_units(settings, X, x_scale, None).likelihood)
@@ -45,6 +45,10 @@ def look(settings: Mapping[str, Any], X: np.ndarray, covariates: Any, names: Any
         settings = {**settings, "latents": found["latents_"]}
         if settings["verbose"]:
             print(f"latents {found['latents_']}: {why}")
+    if settings["validation"] == "auto":
+        found["validation_"], why = choose_validation(X)
+        if settings["verbose"]:
+            print(f"validation {found['validation_']}: {why}")
     if settings["missing"] == "ignore" and X.dtype.kind == "f":
         filling = learn_missing(X, chosen.scale, beside, latents_of(settings))
         seen = replace(seen, filling=filling)

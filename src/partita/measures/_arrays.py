@@ -28,6 +28,24 @@ def as_matrix(values: Any, name: str) -> np.ndarray:
     return matrix
 
 
+def checked_weights(sample_weight: Any, rows: int) -> np.ndarray | None:
+    """Weights (n,) with mean 1, or None; ValueError where they are none."""
+    if sample_weight is None:
+        return None
+    try:
+        weight = np.asarray(sample_weight, np.float64)
+    except (TypeError, ValueError):
+        raise ValueError("sample_weight must be a number a row") from None
+    if weight.shape != (rows,):
+        raise ValueError(f"sample_weight.shape == {weight.shape}, expected ({rows},): one number a row")
+    if not np.isfinite(weight).all() or (weight < 0).any():
+        bad = int(np.argmin(np.isfinite(weight) & (weight >= 0)))
+        raise ValueError(f"sample_weight must be finite and not negative, got {weight[bad]:g} at row {bad}")
+    if not weight.any():
+        raise ValueError("sample_weight is zero for all rows: there is nothing to learn from")
+    return weight / weight.mean()
+
+
 def unit_scale(x: np.ndarray) -> np.ndarray:
     """What to divide each column by for unit deviation; 1 for a constant one, whose deviation is only rounding."""
     return np.where(np.ptp(x, axis=0) > 0, x.std(0), 1.0)

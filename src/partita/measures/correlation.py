@@ -12,9 +12,9 @@ import torch
 from torch import Tensor
 
 from partita.distributions import DiagonalNormal, Groups, as_groups, standard_normal_log_prob_each
-from partita.distributions.normal import NARROWEST, WIDEST
 from partita.kernels import log_mixture
-from partita.measures._arrays import as_matrix
+from partita.measures._arrays import checked_weights
+from partita.measures._posteriors import as_posteriors
 from partita.measures.gaussian import gaussian_tc
 from partita.measures.weights import WEIGHTS, check_weights, log_weights
 
@@ -71,7 +71,14 @@ class NullCorrelation:
 
 
 def correlation(
-    z: Any, mean: Any, log_variance: Any, *, groups: Sequence | None = None, by: str = "exact", size: int | None = None
+    z: Any,
+    mean: Any,
+    log_variance: Any,
+    *,
+    groups: Sequence | None = None,
+    by: str = "exact",
+    size: int | None = None,
+    sample_weight: Any = None,
 ) -> Correlation:
     """How dependent the latents of an aggregated posterior are, and how the KL splits (Chen et al. 2018, eq. 2).
 
@@ -83,6 +90,8 @@ def correlation(
         a CPU (2e10 on a GPU), then float32 to 1e-5 nats. Others are minibatch estimators (`measures.weights`), TC and
         PC mostly biased upward: `UninformativeEstimate` is warned, once, where a batch cannot resolve log q(z).
     size : N, the data points that the rows of a minibatch were drawn from; None means that the rows are all there are.
+    sample_weight : (n,), how much each row counts, in q(z) and in the means over rows; `by="exact"` alone. A whole
+        number stands for so many copies of the row.
 
     Returns
     -------
@@ -94,10 +103,14 @@ def correlation(
     >>> round(correlation(z, z, np.full((100, 2), -3.0)).tc, 1)
     1.7
     """
-    z, mean, log_variance = _posteriors(z, mean, log_variance)
+    z, mean, log_variance = as_posteriors(z, mean, log_variance)
     parts = as_groups(groups, z.shape[1])
     size = _checked_size(by, size, len(z))
-    return _summed_up(DiagonalNormal(mean, log_variance), z, parts, by, size)
+    weight = checked_weights(sample_weight, len(z))
+    if weight is not None and by != "exact":
+        raise ValueError(f"sample_weight is for by='exact': rows of a batch for {by!r} are drawn in proportion to it")
+    own = None if weight is None else torch.as_tensor(weight, device=z.device)
+    return _summed_up(DiagonalNormal(mean, log_variance), z, parts, by, size, own)
 
 
 def null_correlation(
@@ -129,7 +142,7 @@ def null_correlation(
     >>> round(null_correlation(z, z, np.full((100, 2), -3.0)).tc, 1)
     0.3
     """
-    z, mean, log_variance = _posteriors(z, mean, log_variance)
+    z, mean, log_variance = as_posteriors(z, mean, log_variance)
     parts = as_groups(groups, z.shape[1])
     size = _checked_size(by, size, len(z))
     for name, number, least in (("draws", draws, 1), ("seed", seed, 0)):
@@ -146,25 +159,32 @@ def null_correlation(
     return NullCorrelation(**means, mean=means, sd=sds, values=values, by=by, size=size, batch=len(z), groups=parts)
 
 
-def _summed_up(q: DiagonalNormal, z: Tensor, groups: Groups, by: str, size: int) -> Correlation:
+def _summed_up(
+    q: DiagonalNormal, z: Tensor, groups: Groups, by: str, size: int, weight: Tensor | None = None
+) -> Correlation:
     latents = z.shape[1]
     joint, singles = tuple(range(latents)), [(k,) for k in range(latents)]
-    logs = _log_q(q, z, [joint, *groups, *singles], by, size)
+    blocks = [joint, *groups, *singles]
+    logs = _log_q(q, z, blocks, by, size) if weight is None else _weighted_log_q(q, z, blocks, weight)
+
+    def mean(values: Tensor) -> Tensor:
+        return values.mean(0) if weight is None else weight @ values / weight.sum()
+
     if not bool(torch.isfinite(logs).all()):
         row = int((~torch.isfinite(logs)).any(1).nonzero()[0])
         raise ValueError(f"z has no density at row {row}: row i of z must be drawn from posterior i")
     log_qz, in_groups, each = logs[:, 0], logs[:, 1 : 1 + len(groups)], logs[:, 1 + len(groups) :]
     own, prior = q.log_prob_each(z), standard_normal_log_prob_each(z)
-    within = (in_groups - torch.stack([each[:, list(group)].sum(1) for group in groups], 1)).mean(0)
+    within = mean(in_groups - torch.stack([each[:, list(group)].sum(1) for group in groups], 1))
     if by != "exact":
         _warn_if_unresolved(own, log_qz, each, by, size)
     return Correlation(
-        mi=(own.sum(1) - log_qz).mean().item(),
-        tc=(log_qz - each.sum(1)).mean().item(),
-        pc=(log_qz - in_groups.sum(1)).mean().item(),
+        mi=mean(own.sum(1) - log_qz).item(),
+        tc=mean(log_qz - each.sum(1)).item(),
+        pc=mean(log_qz - in_groups.sum(1)).item(),
         within_tc=within.sum().item(),
-        dim_kl=(each - prior).sum(1).mean().item(),
-        kl=(own - prior).sum(1).mean().item(),
+        dim_kl=mean((each - prior).sum(1)).item(),
+        kl=mean((own - prior).sum(1)).item(),
         within=within.cpu().numpy(),
         log_qz=log_qz.cpu().numpy(),
         by=by,
@@ -172,6 +192,17 @@ def _summed_up(q: DiagonalNormal, z: Tensor, groups: Groups, by: str, size: int)
         batch=len(z),
         groups=groups,
     )
+
+
+def _weighted_log_q(q: DiagonalNormal, z: Tensor, blocks: Sequence[tuple[int, ...]], weight: Tensor) -> Tensor:
+    """log sum_j w_j q(z_S | n_j) / sum_j w_j: as the mixture with one latent more, whose density at 0 is w_j."""
+    counted = weight > 0  # the others are no components
+    log_width = -2 * torch.log(weight[counted]) - float(np.log(2 * np.pi))
+    mean, log_variance = (torch.nn.functional.pad(t[counted], (0, 1)) for t in (q.mean, q.log_variance))
+    log_variance[:, -1] = log_width
+    more = [(*block, z.shape[1]) for block in blocks]
+    logs = log_mixture(torch.nn.functional.pad(z, (0, 1)), mean, log_variance, more)
+    return logs - torch.log(weight.sum() / counted.sum())
 
 
 def _log_q(q: DiagonalNormal, z: Tensor, blocks: Sequence[tuple[int, ...]], by: str, size: int) -> Tensor:
@@ -262,39 +293,3 @@ def _checked_size(by: str, size: int | None, batch: int) -> int:
     size = batch if size is None else int(size)
     check_weights(by, batch, size)
     return size
-
-
-def _posteriors(z: Any, mean: Any, log_variance: Any) -> tuple[Tensor, Tensor, Tensor]:
-    names = ("z", "mean", "log_variance")
-    tensors = [_as_tensor(values, name) for values, name in zip((z, mean, log_variance), names)]
-    shapes = [tuple(t.shape) for t in tensors]
-    if len(set(shapes)) > 1:
-        raise ValueError(
-            f"z, mean and log_variance must have one shape (n, latents), got {shapes[0]}, {shapes[1]}, {shapes[2]}"
-        )
-    if shapes[0][0] < 2:
-        raise ValueError("an aggregated posterior needs at least 2 rows, got 1")
-    _check_widths(tensors[2])
-    device = tensors[0].device
-    return tensors[0], tensors[1].to(device), tensors[2].to(device)
-
-
-def _check_widths(log_variance: Tensor) -> None:
-    """ValueError where float32, by which models are trained, would not agree with float64; another unit helps."""
-    outside = (log_variance < NARROWEST) | (log_variance > WIDEST)
-    if bool(outside.any()):
-        row, column = (int(i) for i in outside.nonzero()[0])
-        raise ValueError(
-            f"log_variance is {log_variance[row, column].item():.3g} at row {row}, column {column}, outside "
-            f"{NARROWEST:g} to {WIDEST:g}: it is the natural logarithm of the variance; where it is right, put that "
-            "latent (z, mean and log_variance) into another unit"
-        )
-
-
-def _as_tensor(values: Any, name: str) -> Tensor:
-    if not isinstance(values, Tensor) or values.device.type != "cuda" or values.ndim != 2 or not values.numel():
-        return torch.from_numpy(np.require(as_matrix(values, name), requirements=["C", "W"]))
-    values = values.detach().to(torch.float64)
-    if not bool(torch.isfinite(values).all()):
-        as_matrix(values, name)
-    return values

@@ -78,9 +78,10 @@ def ae_ica(*, weight_decay: float = 1e-3, latents: int = 6, **architecture) -> P
     return Program((Candidate((Phase(recipe),), finish=untangle_codes),))
 
 
-def solve_pca(networks: Networks, x: Tensor, seed: int) -> None:
-    """W = U (L - s^2)^(1/2), posterior mean L^-1 (L - s^2)^(1/2) U^T (x - mean), s^2 the mean of what is left out."""
-    mean, axes, variance, noise = _principal(x, networks, seed)
+def solve_pca(networks: Networks, x: Tensor, seed: int, weight: Tensor | None = None) -> None:
+    """W = U (L - s^2)^(1/2), posterior mean L^-1 (L - s^2)^(1/2) U^T (x - mean), s^2 the mean of what is left out. With
+    weights (n,), mean and covariance are those of rows that count so much."""
+    mean, axes, variance, noise = _principal(x, networks, seed, weight)
     signal = np.sqrt(np.maximum(variance - noise, 0))
     _write(networks, axes.T * signal, (signal / variance)[:, None] * axes, mean, noise)
     set_widths(networks, x)
@@ -111,19 +112,20 @@ def untangle_codes(networks: Networks, x: Tensor, seed: int) -> None:
     set_widths(networks, x)
 
 
-def set_widths(networks: Networks, x: Tensor) -> None:
+def set_widths(networks: Networks, x: Tensor, expected: Tensor | None = None) -> None:
     """Posterior variances 1 / (1 + F_k), the same for every observation: F_k by a small step of each latent, from
-    log p(m|z) - log p(m|z + d e_k) = d^2 F_k / 2 + O(d^3) at m = E[x|z]."""
+    log p(m|z) - log p(m|z + d e_k) = d^2 F_k / 2 + O(d^3) at m = E[x|z]. Counts come with what is `expected`."""
     last, _ = _layers(networks)
     latents = last.out_features // 2
-    z = networks["encoder"](x[:ROWS_FOR_WIDTHS]).mean.double()
+    known = () if expected is None else (None, expected[:ROWS_FOR_WIDTHS])  # no covariates: what they explain is in it
+    z = networks["encoder"](x[:ROWS_FOR_WIDTHS], *(() if expected is None else (None, *known))).mean.double()
     decoder = copy.deepcopy(networks["decoder"]).double()
-    here = decoder(z)
+    here = decoder(z, *known)
     fisher = []
     for k in range(latents):
         step = torch.zeros(latents, dtype=z.dtype, device=z.device)
         step[k] = STEP
-        there = decoder(z + step).log_prob(here.mean) + decoder(z - step).log_prob(here.mean)
+        there = decoder(z + step, *known).log_prob(here.mean) + decoder(z - step, *known).log_prob(here.mean)
         fisher.append((2 * here.log_prob(here.mean) - there).mean() / STEP**2)
     last.weight[latents:] = 0
     last.bias[latents:] = -torch.log1p(torch.stack(fisher).clamp(min=0)).to(last.bias)
@@ -147,7 +149,9 @@ def _diagonal(method: str, architecture: dict) -> None:
         raise ValueError(f"{method} has a diagonal posterior of its own; it takes no posterior={posterior!r}")
 
 
-def _principal(x: Tensor, networks: Networks, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+def _principal(
+    x: Tensor, networks: Networks, seed: int, weight: Tensor | None = None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
     """Mean (D,), axes (K, D), variances (K,) along them, and the mean variance of the other directions."""
     from sklearn.decomposition import PCA
 
@@ -157,12 +161,23 @@ def _principal(x: Tensor, networks: Networks, seed: int) -> tuple[np.ndarray, np
             f"{latents} latents are more than the principal components of {rows.shape[0]} sample(s) with "
             f"{rows.shape[1]} feature(s)"
         )
+    if weight is not None:
+        rows = _of_equal_weight(rows, double(weight))
     found = PCA(latents, random_state=seed % 2**32).fit(rows)
     shrink = (len(rows) - 1) / len(rows)  # maximum likelihood divides by n
     least = 1e-6 * max(rows.var(0).mean(), 1e-12)
     noise = max(float(found.noise_variance_) * shrink, least)
     variance = np.maximum(np.asarray(found.explained_variance_) * shrink, noise)
     return np.asarray(found.mean_), np.asarray(found.components_), variance, noise
+
+
+def _of_equal_weight(rows: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Rows whose plain mean and covariance are those of rows with weights: m + sqrt(w) (x - m), each with its mirror
+    image, which keeps their mean where it is."""
+    share = weight / weight.sum()
+    mean = share @ rows
+    aside = np.sqrt(share * len(rows))[:, None] * (rows - mean)
+    return mean + np.concatenate([aside, -aside])
 
 
 def _write(networks: Networks, loading: np.ndarray, unmix: np.ndarray, mean: np.ndarray, noise: float) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from torch import Tensor, nn
+from torch import Tensor
 
 from partita.distributions import Groups
 from partita.recipes.hold_out import NOTHING, HoldOut
@@ -68,16 +68,19 @@ class Passage:
 @dataclass(frozen=True)
 class Started:
     """Where a run starts: which of its candidates is trained, the groups of its latents where they were found, and
-    `write(networks, x)`, which puts weights into its networks (None: at random as ever). `words` say what was found."""
+    `write(networks, x)`, which puts weights into its networks (None: at random as ever; of counts it is given what is
+    expected of x too). `words` say what was found;
+    `step` is that at which the weights were left, where a model goes on."""
 
     candidate: int
     groups: Groups | None
-    write: Callable[[Mapping[str, nn.Module], Tensor], None] | None
+    write: Callable[..., None] | None
     words: str
+    step: int = 0
 
 
-# What rows (n, ...) and a seed say of where to start.
-Start = Callable[[np.ndarray, int], Started]
+# What rows (n, ...) and a seed, and of counts what is expected of them, say of where to start.
+Start = Callable[..., Started]
 # The replicas of one run, and the groups of the next phase where they are given.
 Between = Callable[[Sequence[Replica], Groups | None], Passage]
 # Which of the replicas is kept.
@@ -101,7 +104,7 @@ class Candidate:
     phases: tuple[Phase, ...]
     between: tuple[Between, ...] = ()
     replicas: int = 1
-    finish: Callable[[Mapping[str, nn.Module], Tensor, int], None] | None = None
+    finish: Callable[..., None] | None = None
 
     def __post_init__(self):
         if len(self.between) != len(self.phases) - 1:

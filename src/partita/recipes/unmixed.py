@@ -34,7 +34,8 @@ def starting_unmixed(make: Callable[..., Any], options: Mapping[str, Any]) -> Pr
     network = options.get("network", "auto")
     if network not in ("auto", *NETWORKS):
         raise ValueError(f'start="unmixed" needs network "auto" or one of {", ".join(NETWORKS)}, got {network!r}')
-    chosen = NETWORKS if network == "auto" else (network,)
+    counts = as_likelihood(options.get("likelihood", "gaussian")).counts
+    chosen = (network,) if network != "auto" else NETWORKS[1:] if counts else NETWORKS
     given = options.get("groups")
     candidates = []
     for name in chosen:
@@ -46,16 +47,25 @@ def starting_unmixed(make: Callable[..., Any], options: Mapping[str, Any]) -> Pr
     first = candidates[0].recipe
     _check(first)
     groups = None if given == "auto" else first.groups
-    start = UnmixedStart(first.architecture.latents, groups, chosen)
-    return Program(tuple(candidates), start=start)
+    if counts:
+        from partita.recipes.unmixed_counts import UnmixedCounts
+
+        return Program(tuple(candidates), start=UnmixedCounts(first.architecture.latents, groups, chosen[0]))
+    return Program(tuple(candidates), start=UnmixedStart(first.architecture.latents, groups, chosen))
 
 
 def _check(recipe: Recipe) -> None:
     house = recipe.architecture
     if len(house.shape) != 1 or house.posterior != "diagonal" or house.labels:
         raise ValueError('start="unmixed" is for rows of numbers without labels and for posterior="diagonal"')
-    if not isinstance(house.likelihood, str) or not house.likelihood.startswith("gaussian"):
-        raise ValueError(f'start="unmixed" is for a Gaussian likelihood, got {as_likelihood(house.likelihood).name}')
+    if not starts_from(house.likelihood):
+        words = f"a Gaussian likelihood or counts, got {as_likelihood(house.likelihood).name}"
+        raise ValueError(f'start="unmixed" is for {words}')
+
+
+def starts_from(likelihood: Any) -> bool:
+    """Whether rows of this likelihood can be unmixed."""
+    return isinstance(likelihood, str) and (likelihood.startswith("gaussian") or as_likelihood(likelihood).counts)
 
 
 @dataclass(frozen=True)
@@ -67,18 +77,13 @@ class UnmixedStart:
     networks: tuple[str, ...]
 
     def __call__(self, x: np.ndarray, seed: int) -> Started:
-        from partita.structure.unmixed import FEWEST_ROWS, Unmixed, unmixed  # keeps scikit-learn out of start-up
+        from partita.structure.unmixed import Unmixed, unmixed  # keeps scikit-learn out of start-up
 
-        needed = max(FEWEST_ROWS, 3 * self.latents)
-        if len(x) < needed:
-            return self._at_random(f"{len(x)} rows are too few to unmix {self.latents} latents ({needed} are needed)")
-        if self.latents > x.shape[1]:
-            return self._at_random(f"rows of {x.shape[1]} numbers are too short to unmix {self.latents} latents")
-        if not np.isfinite(x).all() or not x.std():
-            return self._at_random("rows that are not finite, or all alike, cannot be unmixed")
+        if why := why_not(x, self.latents):
+            return at_random(why, self.latents, self.groups)
         sizes = None if self.groups is None else tuple(map(len, self.groups))
         found: Unmixed = unmixed(x, self.latents, sizes, bends="nearly_linear" in self.networks, seed=seed)
-        order, groups = _order(found.groups, self.groups)
+        order, groups = order_of_groups(found.groups, self.groups)
         bent = found.bend is not None
         network = self.networks[-1] if bent or len(self.networks) == 1 else self.networks[0]
         write = _Linear(found, order) if network == "linear" else _NearlyLinear(found, order)
@@ -86,23 +91,39 @@ class UnmixedStart:
         words = f"start: the rows are {how}; groups of {', '.join(str(len(g)) for g in groups)}"
         if not bent and len(self.networks) > 1:
             words += '; method "ica" with the same groups finds the same latents in a second'
-        if self.groups is None and len(groups) == 1 < self.latents:
-            log.warning("no parts of these rows vary independently, as far as they show: all latents are one group")
         return Started(self.networks.index(network), groups if self.groups is None else None, write, words)
 
-    def _at_random(self, why: str) -> Started:
-        groups = as_groups(None, self.latents) if self.groups is None else None
-        alone = "" if self.groups is not None else ", and each latent is a group of its own"
-        log.warning("%s: training starts at random%s", why, alone)
-        return Started(0, groups, None, f"start: at random, because {why}")
+
+def why_not(x: np.ndarray, latents: int) -> str | None:
+    """Why rows cannot be unmixed, where that is so."""
+    from partita.structure.unmixed import FEWEST_ROWS
+
+    needed = max(FEWEST_ROWS, 3 * latents)
+    if len(x) < needed:
+        return f"{len(x)} rows are too few to unmix {latents} latents ({needed} are needed)"
+    if latents > x.shape[1]:
+        return f"rows of {x.shape[1]} numbers are too short to unmix {latents} latents"
+    if not np.isfinite(x).all() or not x.std():
+        return "rows that are not finite, or all alike, cannot be unmixed"
+    return None
 
 
-def _order(found: Groups, asked: Groups | None) -> tuple[list[int], Groups]:
+def at_random(why: str, latents: int, groups: Groups | None) -> Started:
+    """Where a run starts that cannot start unmixed; with groups that were to be found, each latent by itself."""
+    found = as_groups(None, latents) if groups is None else None
+    alone = "" if groups is not None else ", and each latent is a group of its own"
+    log.warning("%s: training starts at random%s", why, alone)
+    return Started(0, found, None, f"start: at random, because {why}")
+
+
+def order_of_groups(found: Groups, asked: Groups | None) -> tuple[list[int], Groups]:
     """Which coordinate becomes latent k; and the groups of latents: those asked for, or the largest first."""
-    if asked is None:
-        largest = sorted(found, key=lambda group: (-len(group), group))
-        return [k for group in largest for k in group], as_groups(tuple(map(len, largest)), sum(map(len, found)))
-    return order_of(asked, found), asked
+    if asked is not None:
+        return order_of(asked, found), asked
+    if len(found) == 1 < sum(map(len, found)):
+        log.warning("no parts of these rows vary independently, as far as they show: all latents are one group")
+    largest = sorted(found, key=lambda group: (-len(group), group))
+    return [k for group in largest for k in group], as_groups(tuple(map(len, largest)), sum(map(len, found)))
 
 
 @dataclass(frozen=True)
@@ -117,8 +138,8 @@ class _Linear:
         loading = base.axes.T * base.signal @ self.found.rotation[:, self.order]
         unmix = np.linalg.solve(loading.T @ loading + base.noise * np.eye(loading.shape[1]), loading.T)
         encoder, decoder = networks["encoder"].makes_code, networks["decoder"].reads_code
-        _put(encoder, unmix, -unmix @ base.mean)
-        _put(decoder, loading, base.mean)
+        put(encoder, unmix, -unmix @ base.mean)
+        put(decoder, loading, base.mean)
         variance = getattr(networks["decoder"], "log_variance", None)
         if isinstance(variance, nn.Parameter):  # a learned one
             variance.fill_(np.log(base.noise))
@@ -147,9 +168,9 @@ class _NearlyLinear:
         else:
             bent, offset = bend.enter @ whiten, bend.offset - bend.enter @ whiten @ base.mean
             leave, shift, rotation = bend.leave[self.order], bend.shift[self.order], bend.rotation
-        _put(enter, np.concatenate([bent, whiten]), np.concatenate([offset, -whiten @ base.mean]))
-        _put(last, np.concatenate([leave, rotation[:, self.order].T], 1), shift)
-        _put(read, np.concatenate([double(read.weight)[:units], np.eye(read.in_features)]), None)
+        put(enter, np.concatenate([bent, whiten]), np.concatenate([offset, -whiten @ base.mean]))
+        put(last, np.concatenate([leave, rotation[:, self.order].T], 1), shift)
+        put(read, np.concatenate([double(read.weight)[:units], np.eye(read.in_features)]), None)
         with torch.no_grad():
             z = encoder(x).mean
             beside = z.new_zeros(len(z), read.in_features - latents)  # what covariates explain is off these rows
@@ -157,14 +178,15 @@ class _NearlyLinear:
         design = np.concatenate([double(units_of), np.ones((len(z), 1))], 1)
         gram = design.T @ design / len(z) + RIDGE * np.eye(design.shape[1])
         solved = np.linalg.solve(gram, design.T @ double(x.flatten(1)) / len(z))
-        _put(write, solved[:-1].T, solved[-1])
+        put(write, solved[:-1].T, solved[-1])
         set_widths(networks, x)
 
 
-def _put(layer: Any, weight: np.ndarray, bias: np.ndarray | None) -> None:
-    """Into the first rows of a layer: those of an encoder's last are its means. Columns beside these are covariates',
-    which begin without a part."""
-    layer.weight[: len(weight)] = 0
-    layer.weight[: len(weight), : weight.shape[1]] = torch.as_tensor(weight).to(layer.weight)
+def put(layer: Any, weight: np.ndarray, bias: np.ndarray | None, *, first: int = 0) -> None:
+    """Into the rows of a layer from `first` on: those of an encoder's last are its means. Columns beside these are
+    covariates', which begin without a part."""
+    rows = slice(first, first + len(weight))
+    layer.weight[rows] = 0
+    layer.weight[rows, : weight.shape[1]] = torch.as_tensor(weight).to(layer.weight)
     if bias is not None:
-        layer.bias[: len(bias)] = torch.as_tensor(bias).to(layer.bias)
+        layer.bias[rows] = torch.as_tensor(bias).to(layer.bias)

@@ -19,6 +19,7 @@ from partita.structure.free_groups import Tie, grouped, pairs_of, threshold, tie
 from partita.structure.sized_groups import LEAST_TIE, groups_of_sizes, partitions_of_sizes
 
 FEWEST_ROWS = 60
+WIDE = 1500  # features of rows of which only the leading directions are looked for
 FEWEST_TO_BEND = 400
 BENDS_BY = 0.02  # nats a row by which bending must be likelier, on rows held out
 LEFT_OVER = 1.0  # times what ties two coordinates: more between groups is not left by a linear mixing
@@ -47,12 +48,25 @@ class Principal:
     def of(cls, x: np.ndarray, latents: int) -> "Principal":
         mean = x.mean(0)
         centred = x - mean
+        if x.shape[1] > WIDE:
+            return cls._of_wide(centred, mean, latents)
         values, vectors = np.linalg.eigh(centred.T @ centred / len(x))
         values, axes = np.maximum(values[::-1], 0), vectors[:, ::-1].T
         least = 1e-6 * max(float(values.mean()), 1e-12)
         noise = float(values[latents:].mean()) if latents < len(values) else 0.0
         noise = max(noise, least)
         return cls(mean, axes[:latents], np.maximum(values[:latents], 1.001 * noise), noise)
+
+    @classmethod
+    def _of_wide(cls, centred: np.ndarray, mean: np.ndarray, latents: int) -> "Principal":
+        """The leading coordinates alone, by randomised subspace iteration: all of them would take minutes."""
+        from sklearn.utils.extmath import randomized_svd
+
+        _, singular, axes = randomized_svd(centred, latents, n_iter=7, random_state=0)
+        values, total = singular**2 / len(centred), float(np.square(centred).sum() / len(centred))
+        least = 1e-6 * max(total / len(mean), 1e-12)
+        noise = max((total - float(values.sum())) / max(len(mean) - latents, 1), least)
+        return cls(mean, axes, np.maximum(values, 1.001 * noise), noise)
 
     def white(self, x: np.ndarray) -> np.ndarray:
         return (x - self.mean) @ self.axes.T / np.sqrt(self.variance)

@@ -13,16 +13,25 @@ from partita.networks.architecture import NetworkFunction
 from partita.recipes import RECIPES, Program, Recipe
 from partita.recipes._equation import keywords, usual_latents
 from partita.recipes._own_methods import Method, has_no_groups
+from partita.recipes._usual import usual_options
 from partita.studies._seen import exposures, learned_covariates
 from partita.studies.run import Run, check_option, edition_of, method_named
 from partita.studies.source import described, labels_of
 from partita.training.beside import sees_beside
 from partita.training.covariates import Covariates
-from partita.training.defaults import LINEAR_GAUSSIAN, check_likelihood, choose_network, choose_units, with_noise
+from partita.training.defaults import (
+    HIDDEN,
+    LINEAR_GAUSSIAN,
+    check_likelihood,
+    choose_network,
+    choose_units,
+    choose_validation,
+    network_asked,
+    widths,
+    with_noise,
+)
 from partita.training.labels import required_labels
 from partita.training.own_parts import given
-
-HIDDEN = (256, 256)
 
 # The settings of the papers, where a data set has them (docs/glossary.md); everything else is chosen by shape.
 PAPER_SETTINGS: dict[str, dict[str, Any]] = {
@@ -62,7 +71,8 @@ def plan(
     ----------
     methods : one, or several.
     dataset : that all of them are trained on.
-    options : values that keywords of the methods take; all combinations.
+    options : values that keywords of the methods take; all combinations. `pdisvae` starts and restarts as by the
+        estimator where they do not say, but for the papers' data, on which it trains as the papers did.
     latents : how many; None for the paper's, or the method's own.
     groups : sizes or tuples of indices, or "auto".
     network, likelihood : names, "auto" for what suits the data, or one's own.
@@ -88,6 +98,8 @@ def plan(
     """
     if latents is not None and latents < 1:
         raise ValueError(f"latents must be at least 1, got {latents}")
+    hidden = widths(hidden)
+    network = network_asked(network, hidden)
     architecture = {"network": network, "likelihood": by_name(likelihood), "hidden": list(hidden)}
     if precision != "float32":  # named only where it differs: the ids of runs from before it could stay as they were
         architecture["precision"] = precision
@@ -106,7 +118,8 @@ def plan(
         own, house, units = settle(method, dataset, architecture, latents, groups, scale)
         name, house, sources = _by_name(method, {"shape": list(dataset.shape), **house})
         for values in product(*(options or {}).values()):
-            chosen = own | dict(zip(options or {}, values))
+            chosen = own | _found(dict(zip(options or {}, values)), dataset)
+            chosen |= _usual(method, chosen, network, house.get("likelihood"), dataset)
             # such a start says itself which of its networks the rows need
             found = network == "auto" and chosen.get("start") == "unmixed"
             own_house = house | {"network": "auto"} if found else house
@@ -154,6 +167,22 @@ def _settled(
     if network == "auto":
         network = paper.get("network") or choose_network(dataset.shape, asked)[0]
     return own, {**house, "network": network, "likelihood": asked}, chosen.scale.name
+
+
+def _found(options: dict[str, Any], dataset: Dataset) -> dict[str, Any]:
+    """Options with the rows that "auto" holds out."""
+    return options | ({"validation": choose_validation(dataset.x)[0]} if options.get("validation") == "auto" else {})
+
+
+def _usual(
+    method: Method, options: Mapping[str, Any], network: Any, likelihood: Any, dataset: Dataset
+) -> dict[str, Any]:
+    """How a method is trained where nobody says, as by the estimator; as in the papers on their data."""
+    if dataset.name in PAPER_SETTINGS and "path" not in dataset.description:
+        return {}
+    known = {"groups": options.get("groups"), "network": network, "likelihood": likelihood}
+    name = next((name for name, function in RECIPES.items() if function is method), method)
+    return usual_options(name, options, **known, shape=dataset.shape, latents=options.get("latents", 0))
 
 
 def _beside_a_recipe(

@@ -19,6 +19,10 @@ FEWEST_ROWS = 50  # in each half
 # Widths of kernels, in standard deviations of a coordinate times the root of their number.
 KERNEL_WIDTHS = (4.0, 2.0, 1.0, 0.7)
 RIDGE = 0.1
+HIDDEN = (256, 256)  # widths of the hidden layers of "mlp"
+# Rows held out where nobody says how many, and of how many; and what of the mean square difference of two rows is less
+# between neighbours of a series in time.
+HELD_OUT, FEWEST_TO_HOLD_OUT, NEIGHBOURLY = 0.1, 100, 0.7
 # Of the variance, and by itself: where noise is less, the likelihood would be too steep to begin with.
 LEAST_SHARE, LEAST = 1e-3, 1e-8
 
@@ -33,6 +37,38 @@ def choose_network(shape: Sequence[int], likelihood: str | Likelihood = "gaussia
     if takes("conv", shape):
         return "conv", "images get convolutions, as many as their size allows"
     return "mlp", "vectors, and images of fewer than 16 or more than 256 pixels, get fully connected layers"
+
+
+def network_asked(network: Any, hidden: Sequence[int]) -> Any:
+    """The network where hidden layers of these widths are asked for, which "mlp" alone has; ValueError where another
+    is."""
+    if tuple(hidden) == HIDDEN or (isinstance(network, str) and network == "mlp"):
+        return network
+    if not isinstance(network, str) or network != "auto":
+        name = network if isinstance(network, str) else "your own"
+        raise ValueError(f"hidden is for network 'mlp', and the network is {name!r}: leave hidden out")
+    return "mlp"
+
+
+def widths(hidden: Any) -> tuple[int, ...]:
+    """Widths of hidden layers, from one number or several; ValueError where they are none."""
+    found = (hidden,) if isinstance(hidden, Integral) else hidden
+    whole = isinstance(found, Sequence | np.ndarray) and not isinstance(found, str)
+    if not whole or not len(found) or not all(isinstance(each, Integral) and each >= 1 for each in found):
+        raise ValueError(f"hidden must be widths of layers such as (256, 256), got {hidden!r}")
+    return tuple(int(each) for each in found)
+
+
+def choose_validation(x: Any) -> tuple[float | str | None, str]:
+    """Which rows to hold out, and why: a tenth, in stretches where neighbours resemble each other; none of few."""
+    if len(x) < FEWEST_TO_HOLD_OUT:
+        return None, f"{len(x)} rows are too few to hold some out"
+    last = min(len(x), ROWS_LOOKED_AT)
+    rows = np.nan_to_num(np.asarray(x[:last], np.float64).reshape(last, -1))
+    apart = np.square(rows - np.random.default_rng(0).permutation(rows)).mean()
+    if np.square(np.diff(rows, axis=0)).mean() < NEIGHBOURLY * apart:
+        return f"blocks:{HELD_OUT:g}", "a tenth of the rows, in stretches: neighbours resemble each other"
+    return HELD_OUT, "a tenth of the rows, drawn at random"
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,8 @@ import hashlib
 import torch
 from torch import Tensor
 
+from partita.training.weighted import in_proportion
+
 # These two decide which numbers a seed stands for: changing them changes every result.
 STEPS_A_NOISE_BLOCK = 50
 POINTS_A_SHUFFLE_BLOCK = 20000
@@ -28,11 +30,21 @@ class Draws:
     """Batch indices (E, M) and standard normal noise (E, M, columns) for every step of E runs.
 
     Batches are cut from a fresh shuffle of the data each epoch, so that a batch never holds a point twice: the
-    estimators of the aggregated posterior are unbiased only for draws without replacement.
+    estimators of the aggregated posterior are unbiased only for draws without replacement. With `weight` (N,), what is
+    shuffled are N places that rows have in proportion to it, anew each epoch.
     """
 
-    def __init__(self, seeds: list[int], size: int, batch_size: int, columns: int, device: torch.device):
+    def __init__(
+        self,
+        seeds: list[int],
+        size: int,
+        batch_size: int,
+        columns: int,
+        device: torch.device,
+        weight: Tensor | None = None,
+    ):
         self.seeds, self.size, self.batch_size, self.columns, self.device = seeds, size, batch_size, columns, device
+        self.weight = weight
         self.batches_an_epoch = size // batch_size
         self.epochs_a_block = max(1, POINTS_A_SHUFFLE_BLOCK // size)
         self._shuffle: tuple[int, Tensor] | None = None
@@ -72,8 +84,16 @@ class Draws:
         order = torch.stack(orders)
         if self.device.type != "cpu":  # there a permutation takes several launches: sort the keys of all at once
             order = order.argsort(dim=-1, stable=True)
+        if self.weight is not None:
+            offsets = torch.stack([self._offsets(seed, block) for seed in self.seeds])
+            order = in_proportion(self.weight, self.size, offsets).gather(-1, order)
         used = order[..., : self.batches_an_epoch * self.batch_size]
         return used.reshape(len(self.seeds), -1, self.batch_size).transpose(0, 1)
+
+    def _offsets(self, seed: int, block: int) -> Tensor:
+        """(epochs, 1), of where the places of rows begin."""
+        generator = _generator(self.device, seed, "weights", block)
+        return torch.rand(self.epochs_a_block, 1, generator=generator, device=self.device, dtype=torch.float64)
 
     def _permutations(self, generator: torch.Generator) -> Tensor:
         """(epochs, N): orders of the data, or on a GPU the random keys to sort them by."""

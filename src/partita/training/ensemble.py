@@ -20,12 +20,13 @@ from partita.training.device import check_precision, reproducibly
 from partita.training.device import compiled as by_compiler
 from partita.training.disk import STEPS_AHEAD, OnDisk, readable
 from partita.training.draws import Draws, seed_of
-from partita.training.finish import Finish, constants, finished, needs_finishing, rows_to_look_at
+from partita.training.finish import Finish, constants, finished, needs_finishing, rows_to_look_at, takes_weights
 from partita.training.held_out import HeldOut
 from partita.training.objective import moves, noise_columns, objective, values_at
 from partita.training.ranks import ALONE, Ranks
 from partita.training.row_parallel import check_row_parallel
 from partita.training.scale import UNSCALED, Scale
+from partita.training.weighted import in_proportion
 
 log = logging.getLogger("partita")
 
@@ -45,7 +46,8 @@ class Ensemble:
     `x` is an array or tensor, which moves to the device as a whole, or an array on disk, which stays there. `beside`
     are arrays of as many rows, by the names they have in a `Batch`: labels, covariates and the like. Rows of the
     `hold_out` are never drawn: the runs do not know of them. Several `ranks` share the rows of every batch, and all
-    hold the same models. `finish` is what a candidate does to the networks once the steps are over.
+    hold the same models. `finish` is what a candidate does to the networks once the steps are over. Rows are drawn in
+    proportion to `weight` (N,), where it is given.
     """
 
     def __init__(
@@ -65,6 +67,7 @@ class Ensemble:
         ranks: Ranks = ALONE,
         hold_out: HoldOut = NOTHING,
         finish: Finish | None = None,
+        weight: np.ndarray | None = None,
     ):
         if len({recipe.structure for recipe in recipes}) != 1:
             raise ValueError("runs of different structure cannot share an ensemble")
@@ -82,19 +85,22 @@ class Ensemble:
         # where rows are held out, what is drawn are places in this list
         self.places = torch.as_tensor(self.split.training, device=device) if hold_out else None
         self.held_out: HeldOut | None = None
+        self.weight = None if weight is None else torch.as_tensor(weight, dtype=torch.float64, device=device)
         each = [initial_parameters(recipe, seed) for recipe, seed in zip(self.recipes, self.seeds)]
         self.parameters = {
             name: torch.stack([own[name] for own in each]).to(device).requires_grad_() for name in each[0]
         }
         self.modules: dict[str, nn.Module] = {n: each.to(device) for n, each in built(self.recipe.networks).items()}
-        self.draws = Draws(self.seeds, self.size, batch_size, noise_columns(self.recipe, self.modules), device)
+        own = None if self.weight is None else self.weight[torch.as_tensor(self.split.training, device=device)]
+        columns = noise_columns(self.recipe, self.modules)
+        self.draws = Draws(self.seeds, self.size, batch_size, columns, device, own)
         if ranks.size > 1 and self.recipe.players:
             check_row_parallel(ranks, self.modules, batch_size)
         self.optimisers = [self._optimiser(player) for player in self.recipe.players]
         self.losses = [self._loss(turn, compiled) for turn in range(len(self.recipe.players))]
         self.carried = Carried(self.recipe, len(self.seeds), self.size, batch_size, device)
         self.quantity_names = self._quantity_names()
-        self.step = 0
+        self.step = self.began = 0
         # Sum over the steps since the last reading: the log shows means over an interval, not single noisy batches.
         self.total = torch.zeros(len(self.quantity_names), len(self.seeds), device=device, dtype=torch.float32)
         self._captured: dict[int, Captured] = {}
@@ -225,8 +231,16 @@ class Ensemble:
         parameters = {name: p.detach()[e].clone() for name, p in (self.parameters | kept).items()}
         if not needs_finishing(self.finish, self.modules):
             return parameters | constants(self.modules)
+        exactly = takes_weights(self.finish)
+        rows = self.rows_to_look_at(weighted=not exactly)
+        weight = self.weight[rows] if exactly and self.weight is not None else None
+        return finished(self.recipes[e], self.finish, parameters, self.observe(rows), self.seeds[e], weight)
+
+    def rows_to_look_at(self, *, weighted: bool = True) -> Tensor:
+        """Numbers of rows that are trained on, as many as memory bears; in proportion to their weights."""
         index = torch.as_tensor(rows_to_look_at((self.size, *self.x.shape[1:])), device=self.device)
-        return finished(self.recipes[e], self.finish, parameters, self._observe(index), self.seeds[e])
+        own = self.draws.weight
+        return self._numbers(index if own is None or not weighted else in_proportion(own, len(index)))
 
     def _optimiser(self, player: Player) -> torch.optim.Adam:
         settings = player.optimiser

@@ -1,6 +1,7 @@
 """What is left to do once the steps are over: closed forms, and the statistics batch normalisation goes on with."""
 
 from collections.abc import Callable, Mapping, Sequence
+from inspect import signature
 from math import prod
 
 import numpy as np
@@ -15,8 +16,8 @@ from partita.recipes.recipe import value_at
 from partita.trace import Batch
 from partita.training.draws import seed_of
 
-# Changes the networks of one model in place: networks, observations, seed.
-Finish = Callable[[Mapping[str, nn.Module], Tensor, int], None]
+# Changes the networks of one model in place: networks, observations, seed; one that knows weights has them as `weight`.
+Finish = Callable[..., None]
 ROWS_LOOKED_AT = 20000
 NUMBERS_LOOKED_AT = 1 << 27
 ROWS_NORMALISED = 2000
@@ -33,6 +34,11 @@ def needs_finishing(finish: Finish | None, modules: Mapping[str, nn.Module]) -> 
     return finish is not None or bool(_normalisations(modules))
 
 
+def takes_weights(finish: Finish | None) -> bool:
+    """Whether it weighs rows itself; others see rows drawn in proportion."""
+    return finish is not None and "weight" in signature(finish).parameters
+
+
 def constants(modules: Mapping[str, nn.Module]) -> dict[str, Tensor]:
     """What networks hold and nobody trains, by name: a user's may have some."""
     states = {f"{name}.{key}": p for name, module in modules.items() for key, p in module.state_dict().items()}
@@ -41,7 +47,12 @@ def constants(modules: Mapping[str, nn.Module]) -> dict[str, Tensor]:
 
 
 def finished(
-    recipe: Recipe, finish: Finish | None, parameters: Mapping[str, Tensor], rows: Mapping[str, Tensor], seed: int
+    recipe: Recipe,
+    finish: Finish | None,
+    parameters: Mapping[str, Tensor],
+    rows: Mapping[str, Tensor],
+    seed: int,
+    weight: Tensor | None = None,
 ) -> dict[str, Tensor]:
     """The parameters of one model after `finish`, with statistics for its batch normalisations."""
     modules = {name: each.to(rows["x"].device) for name, each in built(recipe.networks).items()}
@@ -49,7 +60,7 @@ def finished(
         module.load_state_dict(own_parameters(name, parameters), strict=False)
     with torch.no_grad():
         if finish is not None:
-            finish(modules, rows["x"], seed)
+            finish(modules, rows["x"], seed, **({} if weight is None else {"weight": weight}))
         _normalise(recipe, modules, rows, seed)
     return {f"{name}.{key}": p.detach() for name, module in modules.items() for key, p in module.state_dict().items()}
 

@@ -85,7 +85,7 @@ def steps_of_fit(
         to_log = log_every - ensemble.step % log_every
         ensemble.advance(min(STRIDE, to_log, steps - ensemble.step))
         if ensemble.step % log_every == 0 or ensemble.step == steps:
-            since = (ensemble.step - 1) % log_every + 1
+            since = min((ensemble.step - 1) % log_every + 1, ensemble.step - ensemble.began)
             if history.steps:  # a first half may have ended, and logged, between two log points
                 since = min(since, ensemble.step - history.steps[-1])
             quantities = ensemble.read_quantities(since)

@@ -12,6 +12,7 @@ from torch.func import vmap
 from partita.training.capture import recorded
 from partita.training.draws import seed_of
 from partita.training.objective import objective, values_at
+from partita.training.weighted import in_proportion
 
 # Rows looked at: a batch for so many steps, so that a look costs about a hundredth of the steps it is about.
 STEPS_A_BATCH = 50
@@ -49,7 +50,7 @@ class HeldOut:
         self.step = torch.zeros((), dtype=torch.long, device=device)
         self._replay: Callable[[], Tensor] | None = None
         self._all_stopped: bool | None = None  # known only after a look: asking the device takes time
-        if ensemble.judged_by == "bound" and keep_best and ensemble.step == 0:
+        if ensemble.judged_by == "bound" and keep_best and ensemble.step == ensemble.began:
             self.look()  # a start that is good already is to be beaten
 
     def look(self) -> np.ndarray:
@@ -112,6 +113,8 @@ class HeldOut:
         rows, batch = self.ensemble.split.judging, self.ensemble.draws.batch_size
         most = max(2, min(len(rows), batch * max(1, log_every // STEPS_A_BATCH), self.ensemble.size))
         chosen = rows[np.linspace(0, len(rows) - 1, most).round().astype(int)]
+        if self.ensemble.weight is not None:
+            chosen = rows[in_proportion(self.ensemble.weight.cpu()[rows], most).numpy()]
         return torch.as_tensor(chosen, device=self.ensemble.device)
 
     def _noise(self, seed: int) -> Tensor:

@@ -38,8 +38,9 @@ class Labels:
     scale: LabelScale
 
 
-def prepare_labels(y: Any, rows: int, labelled: np.ndarray | None = None) -> Labels:
-    """Labels of any range, (n,) or (n, m), scaled by the rows that show them; a row with a NaN shows none.
+def prepare_labels(y: Any, rows: int, labelled: np.ndarray | None = None, scale: LabelScale | None = None) -> Labels:
+    """Labels of any range, (n,) or (n, m), scaled by the rows that show them, or by the `scale` of a model that goes
+    on; a row with a NaN shows none.
 
     ValueError when they are not numbers, not `rows` many, all missing, constant, or more than there are labelled rows.
     """
@@ -49,6 +50,10 @@ def prepare_labels(y: Any, rows: int, labelled: np.ndarray | None = None) -> Lab
         shown &= np.asarray(labelled, bool)
     if not shown.any():
         raise ValueError("no row shows its labels: the method needs some")
+    if scale is not None:
+        u = np.full(y.shape, 0.5, np.float32)
+        u[shown] = scale.of(y[shown], int(shown.sum()))
+        return Labels(u, shown, scale)
     if y.shape[1] >= shown.sum():
         raise ValueError(f"{y.shape[1]} labels a row are too many for {shown.sum()} labelled rows; choose fewer")
     low, high = y[shown].min(0), y[shown].max(0)
@@ -65,7 +70,12 @@ def prepare_labels(y: Any, rows: int, labelled: np.ndarray | None = None) -> Lab
 
 
 def required_labels(
-    recipe: Recipe, method: str, y: Any, rows: int, labelled: np.ndarray | None = None
+    recipe: Recipe,
+    method: str,
+    y: Any,
+    rows: int,
+    labelled: np.ndarray | None = None,
+    scale: LabelScale | None = None,
 ) -> Labels | None:
     """The labels that the method needs; None when it needs none. ValueError, in one line, when they are not there."""
     if recipe.labels == "none":
@@ -75,7 +85,7 @@ def required_labels(
             f"{method} learns from labels: it requires y to be passed, but the target y is None "
             "(for a study: data with labels or factors)"
         )
-    labels = prepare_labels(y, rows, labelled)
+    labels = prepare_labels(y, rows, labelled, scale)
     if recipe.labels == "all" and not labels.labelled.all():
         raise ValueError(
             f"{method} needs labels in every row, and {rows - labels.labelled.sum()} of {rows} rows have none; "

@@ -15,6 +15,7 @@ from partita.recipes.program import Codes
 from partita.training.beside import Beside
 from partita.training.ensemble import Ensemble
 from partita.training.model import Model
+from partita.training.weighted import in_proportion
 
 
 def map_latents(before: Ensemble, onward: Ensemble, passages: Sequence[Passage]) -> None:
@@ -49,6 +50,8 @@ def some_rows(ensemble: Ensemble, most: int = ROWS_LOOKED_AT) -> tuple[np.ndarra
     split = ensemble.split
     rows = split.judging if len(split.judging) else split.training
     rows = rows[np.sort(np.random.default_rng(0).permutation(len(rows))[:most])]
+    if ensemble.weight is not None:
+        rows = rows[in_proportion(ensemble.weight.cpu()[rows], len(rows)).numpy()]
     at = torch.as_tensor(rows, device=ensemble.x.device)
     seen = {name: values for name, values in ensemble.beside.items() if name in ("covariates", "exposure")}
     return ensemble.x[at].cpu().numpy(), {name: values[at].cpu().numpy() for name, values in seen.items()}

@@ -1,5 +1,6 @@
 """One trained model: its recipe and its parameters, for looking and measuring."""
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,7 +14,7 @@ from partita.distributions import Decoded, Posterior
 from partita.measures.labels import label_kl
 from partita.networks._building import built, own_parameters
 from partita.recipes import Ramp, Recipe
-from partita.trace import Batch, Dream, WakeWithLabels
+from partita.trace import Batch, Dream, Trace, WakeWithLabels
 from partita.training.beside import Beside, taken
 from partita.training.scale import UNSCALED, Scale
 
@@ -176,25 +177,51 @@ class Model:
         of u, and not to be compared with an ELBO.
         """
         generator = torch.Generator(self.device).manual_seed(seed)
-        knobs, passed, columns = self.knobs, self.recipe.trace, dict(self.recipe.noise)
-        if isinstance(passed, WakeWithLabels):
-            passed, columns = replace(passed, imputed=True), columns | {"u": passed.labels}
 
         def both(batch: Batch) -> tuple[Tensor, Tensor]:
-            rows, told = batch.x, batch.u
-            noise = {name: self._noise(len(rows), n, generator) for name, n in columns.items()}
-            if isinstance(passed, WakeWithLabels):
-                labels = rows.new_zeros(len(rows), passed.labels) if told is None else told
-                batch = replace(batch, u=labels, labelled=rows.new_full((len(rows),), float(told is not None)))
-            trace = passed(self.networks, batch, noise, knobs)
+            trace = self._trace(batch, generator)
             kl = trace.prior.kl(trace.q, trace.z)
-            if self.sees_labels and told is None:
+            if self.sees_labels and batch.u is None:
                 kl = kl + label_kl(trace)
-            return -trace.px.log_prob(rows), kl
+            return -trace.px.log_prob(batch.x), kl
 
         recon, kl = self._by_rows(both, x, u, beside)
         observed = (beside or {}).get("observed")
         return recon - self.scale.log_jacobian(x.shape[1:], observed), kl
+
+    def importance_bound(self, x: np.ndarray, draws: int, seed: int = 0, beside: Beside | None = None) -> np.ndarray:
+        """log (1/K) sum_k p(x|z_k) p(z_k) / q(z_k|x) with K = `draws` of z a row, (n,): a bound on log p(x) that grows
+        with K towards it (Burda et al. 2016, eq. 8), whatever the family of q. In nats of x as it was given.
+
+        Where the encoder sees labels, one u is drawn from q(u|x) for all z of a row, and KL(q(u|x) || p(u)) is paid as
+        in `bound`.
+        """
+        generator = torch.Generator(self.device).manual_seed(seed)
+
+        def weights(batch: Batch) -> tuple[Tensor]:
+            trace = self._trace(batch, generator)
+            total = torch.full((len(batch.x),), -torch.inf, device=self.device, dtype=self.dtype)
+            for _ in range(draws):
+                z = trace.q.sample(self._noise(len(batch.x), self.recipe.noise["z"], generator))
+                each = trace.decode(z).log_prob(batch.x) + trace.prior.log_prob(z) - trace.q.log_prob(z)
+                total = torch.logaddexp(total, each)
+            cost = label_kl(trace) if self.sees_labels else 0.0
+            return (total - math.log(draws) - cost,)
+
+        (found,) = self._by_rows(weights, x, beside=beside)
+        return found + self.scale.log_jacobian(x.shape[1:], (beside or {}).get("observed"))
+
+    def _trace(self, batch: Batch, generator: torch.Generator) -> Trace:
+        """A pass with fresh noise; labels that are not told are drawn."""
+        passed, columns = self.recipe.trace, dict(self.recipe.noise)
+        if isinstance(passed, WakeWithLabels):
+            passed, columns = replace(passed, imputed=True), columns | {"u": passed.labels}
+        rows, told = batch.x, batch.u
+        noise = {name: self._noise(len(rows), n, generator) for name, n in columns.items()}
+        if isinstance(passed, WakeWithLabels):
+            labels = rows.new_zeros(len(rows), passed.labels) if told is None else told
+            batch = replace(batch, u=labels, labelled=rows.new_full((len(rows),), float(told is not None)))
+        return passed(self.networks, batch, noise, self.knobs)
 
     def _by_rows(
         self, compute: Callable, x: np.ndarray, u: np.ndarray | None = None, beside: Beside | None = None

@@ -155,7 +155,7 @@ class _Course:
             if before is None:
                 ensemble = self._ensemble(recipes, None if self.started is None else self.started.groups)
                 if i == 0 and self.started is not None and self.started.write is not None:
-                    write_start(ensemble, self.started.write)
+                    write_start(ensemble, self.started.write, self.started.step)
             else:
                 began, targets, replicas = before.step, [_groups(recipe) for recipe in recipes], self.alike[0].replicas
                 passages = passed(before, self.alike[0].between[i - 1], targets, replicas, history)
