@@ -61,6 +61,15 @@ def train(
     split: Annotated[
         str, typer.Option(help="under torchrun, what processes share: auto, runs or rows of each batch")
     ] = "auto",
+    models_at_once: Annotated[
+        int | None, typer.Option(min=1, help="at most so many in one ensemble, the piece of work a worker gets")
+    ] = None,
+    on: Annotated[
+        str, typer.Option(help="local, ray (a cluster started for it), ray:ADDRESS, slurm:partition=NAME,time=60")
+    ] = "local",
+    detach: Annotated[
+        bool, typer.Option("--detach", help="with --on: leave the work to the cluster; else Ctrl-C stops it")
+    ] = False,
     resume: Annotated[bool, typer.Option(help="go on from checkpoints; --no-resume starts again")] = True,
 ) -> None:
     """Train METHOD on data. Any keyword of the method is an option too: --beta 1,2,4 trains one run a value.
@@ -70,6 +79,7 @@ def train(
     Several values or seeds make the cross product, trained together where structure allows. Exit status 1 when a run
     diverged.
     """
+    from partita.cli.elsewhere import train_elsewhere
     from partita.cli.own_parts import part_named
     from partita.cli.progress import progress
     from partita.cli.values import parse_data, parse_groups, parse_options, parse_seeds, say_scale, with_labels
@@ -79,7 +89,6 @@ def train(
     from partita.studies import train as train_runs
     from partita.studies.plan import takes_groups
     from partita.training.device import choose_device
-    from partita.training.observations import why_diverged
     from partita.training.ranks import joined
 
     where, options = parse_data(data)
@@ -110,6 +119,13 @@ def train(
         )
     say_scale(runs, dataset)
     store = Store(out)
+    if on != "local" or detach:
+        diverged = train_elsewhere(
+            on, runs, dataset, store, device=device, resume=resume, detach=detach, log_metrics=log_metrics or (),
+            checkpoint_seconds=checkpoint_seconds, models_at_once=models_at_once,
+        )  # fmt: skip
+        _say_end(runs, diverged, dataset, out)
+        return
     with joined(choose_device(device)) as (ranks, own), progress(len(runs), shown=ranks.first) as watch:
         diverged = train_runs(
             runs,
@@ -122,9 +138,15 @@ def train(
             checkpoint_seconds=checkpoint_seconds,
             ranks=ranks,
             split=split,
+            models_at_once=models_at_once,
         )
-    if not ranks.first:
-        return
+    if ranks.first:
+        _say_end(runs, diverged, dataset, out)
+
+
+def _say_end(runs, diverged, dataset, out: Path) -> None:
+    from partita.training.observations import why_diverged
+
     print(f"{len(runs) - len(diverged)} of {len(runs)} runs are in {out}; next: partita evaluate {out}")
     if diverged:
         first = diverged[0]

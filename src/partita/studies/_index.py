@@ -162,6 +162,7 @@ def _line(folder: Path, age: int, run: Run, result: dict[str, Any] | None, whole
     about: dict[str, Any] = {"run": folder.name, "age": age, "status": None if result is None else result["status"]}
     about |= {"method": run.method, "seed": run.seed, "setting": run.setting, "sum": zlib.crc32(body.encode())}
     about |= {} if whole is None else {"whole": whole}
+    about |= {"scored": True} if (folder / "scores.json").exists() else {}
     about |= {"sources": list(run.sources)} if run.sources else {}
     return f"{json.dumps(about, separators=(',', ':'))}\t{body}\n"
 
