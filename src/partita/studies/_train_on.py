@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from partita.data import Dataset
@@ -42,7 +41,7 @@ def train_on(
     with interruptible() as asked:
         shared = hand_over(engine, store, runs, dataset)
         prepare(runs, store, store.leases(**(leases or {})), resume)
-        given = settings_of(device, runs, Path.cwd(), leases, **settings)
+        given = settings_of(device, runs, leases, **settings)
         if detach:
             names = [run.id for run in runs]
             engine.detach({"store": str(store.folder.absolute()), "runs": names, "settings": given, "shared": shared})
@@ -71,7 +70,7 @@ def measure_on(
     with interruptible() as asked:
         for runs in waiting.values():
             shared = hand_over(engine, store, runs, reload(runs[0].data, store.folder))
-            given = settings_of(device, runs, Path.cwd(), metrics=metrics, again=again)
+            given = settings_of(device, runs, metrics=metrics, again=again)
             size = max(1, min(RUNS_A_TASK, -(-len(runs) // max(1, engine.workers()))))
             try:
                 Drive(store, engine, given, shared, tell, asked).measure(runs, size)

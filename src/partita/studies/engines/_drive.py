@@ -147,7 +147,7 @@ class Drive:
             if any(lease.alive for lease in leases):
                 self.started.add(task.job)
             elif leases and task.job in self.started:
-                log.warning("a worker on %s hangs: its runs go on elsewhere", leases[0].owner.get("host"))
+                log.warning("a worker on %s is not heard of any more", leases[0].owner.get("host"))
                 self.engine.stop(job, force=True)
                 self._take(job, Ending(task, error="it did not renew its leases", lost=True))
 
@@ -194,13 +194,14 @@ def check(engine: Engine, store: Store, runs: Sequence[Run]) -> bool:
 
 
 def settings_of(
-    device: str, runs: Sequence[Run], modules_in: Path, leases: Mapping[str, float] | None = None, **settings: Any
+    device: str, runs: Sequence[Run], leases: Mapping[str, float] | None = None, **settings: Any
 ) -> dict[str, Any]:
-    """What every task of a study is told beside its runs."""
-    modules = {name.partition(":")[0] for run in runs for name in run.sources if ":" in name}
-    given = {key: value for key, value in settings.items() if value}
+    """What every task of a study is told beside its runs. Modules of functions of one's own are imported by workers from
+    the folder this process runs in, or where they are installed."""
+    modules = sorted({name.partition(":")[0] for run in runs for name in run.sources if ":" in name})
+    given = {"modules": modules, "modules_in": str(Path.cwd()) if modules else None} | settings
     given |= {"device": device, "leases": {"seconds": SECONDS, "hangs_after": HANGS_AFTER, **(leases or {})}}
-    return given | ({"modules": sorted(modules), "modules_in": str(modules_in)} if modules else {})
+    return {key: value for key, value in given.items() if value}
 
 
 def hand_over(engine: Engine, store: Store, runs: Sequence[Run], dataset: Dataset) -> Any:

@@ -160,7 +160,14 @@ def _work(task: Task) -> list[str]:
     return work(task, None if task.shared is None else ray.get(task.shared[0]))
 
 
+def _be_quiet(ray: Any) -> None:
+    """Ray prints whatever raylets say of dead workers to stdout, also with log_to_driver=False."""
+    if hasattr(ray._private.worker, "print_to_stdstream"):
+        ray._private.worker.print_to_stdstream = lambda *data, **how: None
+
+
 def _connect(ray: Any, address: str | None) -> None:
+    _be_quiet(ray)
     if address is None:
         ray.init(object_store_memory=OBJECT_STORE, **QUIET)
         return
