@@ -1,5 +1,6 @@
 """Functions of the user's own, named on the command line or by a study: `module:function`."""
 
+import json
 import os
 import sys
 from importlib import import_module
@@ -52,7 +53,7 @@ def _modules(folder: Path) -> set[str]:
         entries = Store(folder).entries()
     except (OSError, ValueError):  # none, or all damaged, and said so elsewhere
         return set()
-    names = {name for entry in entries for name in entry.about.get("sources", ())}
+    names = {name for listed in {entry.sources for entry in entries} for name in json.loads(listed)}
     return {name.partition(":")[0] for name in names if ":" in name and "#" not in name} - {"__main__", ""}
 
 

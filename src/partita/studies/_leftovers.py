@@ -33,7 +33,8 @@ def _looked_through(store: Store) -> tuple[list[Path], list[Path]]:
     hidden, empty = [path for path in store.folder.glob(".*") if path.is_file()], []
     hidden += [path for path in store.folder.glob("ensembles/**/.*") if path.is_file()]
     hidden += [path for path in store.folder.glob("index/.*") if path.is_file()]
-    for folder, _ in folders_with_age(store.folder / "runs"):
+    for _, path, _ in folders_with_age(store.folder / "runs"):
+        folder = Path(path)
         names = os.listdir(folder)
         own = [folder / name for name in names if name.startswith(".")]
         hidden += own

@@ -65,7 +65,7 @@ def status_of(store: Store) -> Status:
         *ended,
         under_way=len(alive),
         waiting=len(entries) - sum(ended) - len(alive),
-        measured=sum("scored" in entry.about for entry in entries),
+        measured=sum(bool(entry.scored) for entry in entries),
         workers=tuple(_worker(group, known[group[0].run]) for group in groups.values()),
         dead=tuple(sorted({lease.who for lease in leases if not lease.alive})),
     )

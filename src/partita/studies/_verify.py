@@ -1,10 +1,11 @@
 """Whether all that a study stores is whole; and, where it is not, what is to be trained or measured again."""
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
-from partita.studies._index import folders_with_age
+from partita.studies._index import Entry, folders_with_age
 from partita.studies.run import Run
 from partita.studies.store import Store
 from partita.training.checkpoint import NAMES, read_checkpoint
@@ -43,13 +44,13 @@ def survey(store: Store, *, deep: bool = True) -> Survey:
     Scores that are damaged are named, but their run counts as what it is: they are measured again.
     """
     found = Survey()
-    known = {} if deep else {entry.folder: entry for entry in store.entries()}
-    for folder in known.keys() | {folder for folder, _ in folders_with_age(store.folder / "runs")}:
-        entry = known.get(folder)
+    known = {} if deep else _known(store)
+    for name, path, _ in folders_with_age(store.folder / "runs"):
+        entry = known.get(name)
         if entry is not None and entry.status is not None and entry.whole:
-            getattr(found, entry.status).append(_with_its_functions(entry.run, folder, found))
-        elif any(folder.iterdir()):
-            _look(store, folder, found)
+            getattr(found, entry.status).append(_with_its_functions(entry.run, Path(path), found))
+        elif os.listdir(path):
+            _look(store, Path(path), found)
     if not any(getattr(found, each.name) for each in fields(found)):
         store.folders()  # says that there is nothing
     for path in sorted(store.folder.glob("ensembles/**/*.safetensors")):
@@ -61,6 +62,13 @@ def survey(store: Store, *, deep: bool = True) -> Survey:
     for damages in (found.damaged, found.lacking):
         damages.sort(key=lambda damage: damage.owner)
     return found
+
+
+def _known(store: Store) -> dict[str, Entry]:
+    try:
+        return {entry.name: entry for entry in store.entries()}
+    except ValueError:  # no run says what it is
+        return {}
 
 
 def _look(store: Store, folder: Path, found: Survey) -> None:

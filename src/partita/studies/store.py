@@ -63,7 +63,7 @@ class Store:
 
     def folders(self) -> list[Path]:
         """Those of the runs; ValueError when there are none."""
-        folders = sorted(path for path, _ in folders_with_age(self.folder / "runs"))
+        folders = sorted(Path(path) for _, path, _ in folders_with_age(self.folder / "runs"))
         found = [path for path in folders if any(path.iterdir())]
         if not found:
             raise self._nothing()
