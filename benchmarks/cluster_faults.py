@@ -28,9 +28,7 @@ def watched_training(programs, seeds, maker, steps, *, checkpoints, on_begin, **
         stood.append(history.steps[-1] if history.steps else 0)
         on_begin(history)
 
-    training = steps_of_training(
-        programs, seeds, maker, steps, checkpoints=checkpoints, on_begin=begin, **settings
-    )
+    training = steps_of_training(programs, seeds, maker, steps, checkpoints=checkpoints, on_begin=begin, **settings)
     while True:
         try:
             next(training)

@@ -234,7 +234,9 @@ def main() -> None:
     print(f"{'fault':<16} trials  recovery: median  longest (s)")
     for kind, found in times.items():
         print(f"{kind:<16} {len(found):6d}  {statistics.median(found):16.1f}  {max(found):7.1f}")
-    print(f"{asked.trials} trials of {len(runs)} runs: {lost} lost, {twice} trained twice to the end, {different} other")
+    print(
+        f"{asked.trials} trials of {len(runs)} runs: {lost} lost, {twice} trained twice to the end, {different} other"
+    )
     shutil.rmtree(root)
     sys.exit(bad > 0)
 

@@ -15,7 +15,7 @@ from partita.studies.engines._drive import Drive, hand_over, settings_of
 from partita.studies.run import Run
 from partita.studies.source import identity, reload
 from partita.studies.store import Store
-from partita.training import interruptible
+from partita.training import Interrupted, interruptible
 
 log = logging.getLogger("partita")
 
@@ -46,7 +46,11 @@ def train_on(
             names = [run.id for run in runs]
             engine.detach({"store": str(store.folder.absolute()), "runs": names, "settings": given, "shared": shared})
             return []
-        Drive(store, engine, given, shared, tell, asked).train(runs)
+        try:
+            Drive(store, engine, given, shared, tell, asked).train(runs)
+        except Interrupted:
+            engine.recall(store.folder)
+            raise
         collect(store)
     return [run for run in runs if (store.result(run) or {}).get("status") == "diverged"]
 

@@ -3,6 +3,7 @@
 import uuid
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
 
 from partita.data import Dataset
@@ -77,6 +78,10 @@ class Engine(Protocol):
 
     def detach(self, request: Mapping[str, Any]) -> None:
         """Has the engine drive these runs by itself, whatever becomes of this process."""
+        ...
+
+    def recall(self, store: Path) -> None:
+        """Ends what was left to it before, of this study."""
         ...
 
     def close(self) -> None: ...

@@ -99,6 +99,11 @@ class SlurmEngine:
         Drive(store, self, request["settings"]).hand_out(runs)
         self.left = True
 
+    def recall(self, store: Path) -> None:
+        jobs = {path.name.partition("_")[0] for path in self.folder.glob("*_submitted.pkl")}
+        with suppress(OSError):
+            subprocess.run(["scancel", *sorted(jobs)], capture_output=True)
+
     def close(self) -> None:
         """Removes what was submitted, unless it still runs."""
         if not self.left and not self.jobs:
@@ -158,4 +163,6 @@ def _check_partition(name: str | None) -> None:
         raise OSError(f"Slurm does not answer: {' '.join(asked.stderr.split()) or 'sinfo failed'}")
     there = sorted(set(asked.stdout.split()))
     if name is not None and name not in there:
-        raise ValueError(f"Slurm has no partition {name!r}{nearest(name, there)}; there are {', '.join(there) or 'none'}")
+        raise ValueError(
+            f"Slurm has no partition {name!r}{nearest(name, there)}; there are {', '.join(there) or 'none'}"
+        )
