@@ -28,7 +28,7 @@ def command(out: Path, steps: int, searching: bool) -> list[str]:
 
 
 def weights(out: Path) -> dict[str, bytes]:
-    return {path.parent.name: path.read_bytes() for path in sorted(out.glob("runs/*/weights.safetensors"))}
+    return {path.parent.name: path.read_bytes() for path in sorted(out.glob("runs/**/weights.safetensors"))}
 
 
 def main() -> None:

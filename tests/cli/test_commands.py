@@ -45,7 +45,7 @@ def study(tmp_path_factory):
 
 
 def test_a_study_has_a_folder_a_run_and_nothing_left_over(study):
-    folders = list((study / "runs").iterdir())
+    folders = list((study / "runs").glob("*/*"))
     assert len(folders) == 4
     for folder in folders:
         assert {path.name for path in folder.iterdir()} >= {
@@ -82,7 +82,7 @@ def test_evaluate_as_json_prints_one_document(study, partita):
 def test_a_run_gone_astray_is_named_and_the_others_are_measured(study, partita, tmp_path):
     mine = tmp_path / "mine"
     shutil.copytree(study, mine)
-    first, *others = sorted(mine.glob("runs/*/weights.safetensors"))
+    first, *others = sorted(mine.glob("runs/**/weights.safetensors"))
     weights = load_file(first)
     save_file({name: 1e6 * value for name, value in weights.items()}, first)
     ended = partita("evaluate", "mine", "--json")
@@ -248,7 +248,7 @@ def test_interrupted_and_continued_ends_in_the_same_bytes(partita, tmp_path):
     assert partita(*words, "--out", "straight").returncode == 0
 
     def weights(out):
-        return {p.parent.name: p.read_bytes() for p in (tmp_path / out).glob("runs/*/weights.safetensors")}
+        return {p.parent.name: p.read_bytes() for p in (tmp_path / out).glob("runs/**/weights.safetensors")}
 
     assert len(weights("straight")) == 2
     for sign in (signal.SIGINT, signal.SIGTERM):
@@ -259,7 +259,7 @@ def test_interrupted_and_continued_ends_in_the_same_bytes(partita, tmp_path):
         )  # fmt: skip
         log = tmp_path / out / "runs"
         deadline = time.monotonic() + 120
-        while not [path for path in log.glob("*/history.jsonl") if path.stat().st_size] and time.monotonic() < deadline:
+        while not [path for path in log.rglob("history.jsonl") if path.stat().st_size] and time.monotonic() < deadline:
             time.sleep(0.02)
         process.send_signal(sign)
         _, said = process.communicate(timeout=60)
@@ -273,7 +273,7 @@ def test_a_start_on_the_command_line(partita, tmp_path):
     words = ["train", "pdisvae", "--data", "groups:size=300", "--groups", "auto", "--steps", "20", "--out", "runs"]
     ended = partita(*words, "--start", "unmixed")
     assert ended.returncode == 0, ended.stderr
-    (folder,) = (tmp_path / "runs" / "runs").iterdir()
+    (folder,) = (tmp_path / "runs" / "runs").glob("*/*")
     assert json.loads((folder / "run.json").read_text())["architecture"]["network"] == "auto"
     assert "groups" in json.loads((folder / "result.json").read_text())
     assert partita("evaluate", "runs").returncode == 0

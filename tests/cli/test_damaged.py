@@ -33,7 +33,7 @@ def study(trained, tmp_path) -> Path:
 
 
 def folders(study: Path) -> list[Path]:
-    return sorted((study / "runs").iterdir())
+    return sorted((study / "runs").glob("*/*"))
 
 
 @pytest.mark.parametrize("how", DAMAGES)
@@ -141,7 +141,7 @@ def test_what_is_no_study_is_bad_input(partita_here, tmp_path):
 def test_evaluate_again(partita_here, study):
     words = ["evaluate", "study", "--metrics", "gaussian_tc"]
     assert partita_here(*words).returncode == 0
-    written = {path: path.stat().st_mtime_ns for path in study.glob("runs/*/scores.json")}
+    written = {path: path.stat().st_mtime_ns for path in study.glob("runs/**/scores.json")}
     assert len(written) == 3
     assert partita_here(*words).returncode == 0
     assert {path: path.stat().st_mtime_ns for path in written} == written

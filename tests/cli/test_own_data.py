@@ -25,7 +25,7 @@ def tables(tmp_path):
 
 
 def described(folder) -> list[dict]:
-    return [json.loads(path.read_text()) for path in folder.glob("runs/*/run.json")]
+    return [json.loads(path.read_text()) for path in folder.glob("runs/**/run.json")]
 
 
 TRAIN = ["train", "vae", "--latents", "2", "--steps", "4"]

@@ -38,7 +38,7 @@ def module(tmp_path):
 def test_from_training_to_a_report(partita, module, tmp_path):
     ended = partita("train", "mine:narrow,vae", "--network", "mine:affine", "--latents", "2", *TRAIN)
     assert (ended.returncode, ended.stderr) == (0, "")
-    contents = [json.loads(path.read_text()) for path in tmp_path.glob("study/runs/*/run.json")]
+    contents = [json.loads(path.read_text()) for path in tmp_path.glob("study/runs/**/run.json")]
     assert {content["architecture"]["network"] for content in contents} == {"mine:affine"}
     assert {content["method"]: sorted(content["sources"]) for content in contents} == {
         "mine:narrow": ["mine:affine", "mine:narrow"],
@@ -46,7 +46,7 @@ def test_from_training_to_a_report(partita, module, tmp_path):
     }
     again = partita("train", "mine:narrow", "--network", "mine:affine", "--latents", "2", "--beta", "1,2", *TRAIN)
     assert again.returncode == 0, again.stderr
-    assert len(list(tmp_path.glob("study/runs/*"))) == 4
+    assert len(list(tmp_path.glob("study/runs/*/*"))) == 4
     measured = partita("evaluate", "study")
     assert measured.returncode == 0, measured.stderr
     assert "mine:narrow(beta=1.0,latents=2)" in measured.stdout.replace(", ", ",")
@@ -75,7 +75,7 @@ def test_a_likelihood_from_training_to_a_report(partita, module, tmp_path):
     options = ("--data", "times.npy", "--likelihood", "mine:waiting", "--latents", "2", *TRAIN[2:])
     ended = partita("train", "vae", *options)
     assert (ended.returncode, ended.stderr) == (0, "")
-    (content,) = [json.loads(path.read_text()) for path in tmp_path.glob("study/runs/*/run.json")]
+    (content,) = [json.loads(path.read_text()) for path in tmp_path.glob("study/runs/**/run.json")]
     assert content["architecture"]["likelihood"] == "mine:waiting"
     assert list(content["sources"]) == ["mine:waiting"]
     for command in ("evaluate", "report", "verify"):

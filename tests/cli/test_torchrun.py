@@ -33,7 +33,7 @@ def finish(process: subprocess.Popen) -> str:
 
 
 def weights(out: Path) -> dict[str, Path]:
-    return {path.parent.name: path for path in out.glob("runs/*/weights.safetensors")}
+    return {path.parent.name: path for path in out.glob("runs/**/weights.safetensors")}
 
 
 def same_models(one: Path, other: Path) -> bool:
@@ -79,7 +79,7 @@ def test_one_run_over_two_processes_stopped_and_continued(start, partita, tmp_pa
     process = start(*words, "--out", "stopped")
     deadline = time.monotonic() + 120
     log = tmp_path / "stopped" / "runs"
-    while not [path for path in log.glob("*/history.jsonl") if path.stat().st_size] and time.monotonic() < deadline:
+    while not [path for path in log.rglob("history.jsonl") if path.stat().st_size] and time.monotonic() < deadline:
         time.sleep(0.02)
     process.send_signal(sign)
     _, errors = process.communicate(timeout=100)

@@ -158,7 +158,7 @@ def ends(run, scenario: str) -> int:
 
 
 def content(folder: Path) -> dict[str, str]:
-    return {str(path.relative_to(folder)): path.read_bytes().hex() for path in sorted(folder.glob("runs/*/*"))}
+    return {str(path.relative_to(folder)): path.read_bytes().hex() for path in sorted(folder.glob("runs/**/*.*"))}
 
 
 def left_over(folder: Path) -> list[str]:

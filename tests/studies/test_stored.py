@@ -54,10 +54,10 @@ def test_a_stored_study_is_measured_to_the_same_numbers(mine):
 
 def test_a_finished_study_is_not_trained_again(mine, monkeypatch):
     store = Store(mine / "study")
-    before = {path: path.read_bytes() for path in store.folder.glob("runs/*/*")}
+    before = {path: path.read_bytes() for path in store.folder.glob("runs/**/*.*")}
     monkeypatch.setattr(Ensemble, "advance", None)
     assert train(as_planned(store), load("groups", size=200), store, device=CPU) == []
-    assert {path: path.read_bytes() for path in store.folder.glob("runs/*/*")} == before
+    assert {path: path.read_bytes() for path in store.folder.glob("runs/**/*.*")} == before
 
 
 def test_an_interrupted_study_goes_on_from_where_it_was(mine, monkeypatch):

@@ -20,7 +20,7 @@ CPU = torch.device("cpu")
 
 
 def content(store: Store) -> dict[str, bytes]:
-    return {str(path.relative_to(store.folder)): path.read_bytes() for path in store.folder.glob("runs/*/*")}
+    return {str(path.relative_to(store.folder)): path.read_bytes() for path in store.folder.glob("runs/**/*.*")}
 
 
 def test_a_whole_study_has_nothing_to_complain_of(small_study, small_runs):

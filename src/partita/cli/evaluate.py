@@ -35,21 +35,22 @@ def evaluate(
     again: Annotated[bool, typer.Option("--again", help="measure again what is measured already")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print one JSON document")] = False,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda")] = "auto",
+    on: Annotated[str, typer.Option(help="where a study is measured: local, ray, ray:ADDRESS, slurm:...")] = "local",
 ) -> None:
     """Measure every finished run: alignment, PC and TC with null, reconstruction, metrics; or score arrays.
 
     Goes on where it was stopped. Exit status 1 when a run could not be measured, or none is finished.
     """
     given = (factors, log_variance, groups, factor_groups, protocol, interval)
-    if codes is not None and folder is None and not again:
+    if codes is not None and folder is None and not again and on == "local":
         _score_arrays(codes, metrics or "mig", as_json, *given)
     elif folder is not None and codes is None and all(option is None for option in given):
-        _measure_study(folder, metrics or metrics_of(folder), as_json, device, again)
+        _measure_study(folder, metrics or metrics_of(folder), as_json, device, again, on)
     else:
         raise ValueError("give a study's folder, or --codes with --factors and their options, not both")
 
 
-def _measure_study(folder: Path, metrics: str, as_json: bool, device: str, again: bool) -> None:
+def _measure_study(folder: Path, metrics: str, as_json: bool, device: str, again: bool, on: str) -> None:
     from partita.cli.own_parts import load_own_parts
     from partita.studies import Store
     from partita.studies._measure import measure
@@ -62,6 +63,11 @@ def _measure_study(folder: Path, metrics: str, as_json: bool, device: str, again
         print(f"\rmeasuring run {number} of {runs} ", end="\n" if number == runs else "", file=sys.stderr, flush=True)
 
     load_own_parts(folder)
+    if on != "local":
+        from partita.cli.elsewhere import measure_elsewhere
+
+        measure_elsewhere(on, Store(folder), metrics, device, again)
+        again = False
     found = measure(Store(folder), metrics, choose_device(device), again=again, told=told if seen else None)
     if as_json:
         print(json.dumps({"folder": str(folder), "runs": found.scores}, indent=1, allow_nan=False))

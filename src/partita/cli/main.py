@@ -21,6 +21,7 @@ from partita.cli.methods import methods
 from partita.cli.metrics import metrics
 from partita.cli.planned import WithNames
 from partita.cli.report import report
+from partita.cli.status import status
 from partita.cli.train import train
 from partita.cli.values import complain
 from partita.cli.verify import verify
@@ -41,6 +42,7 @@ app.command()(explore)
 app.command()(export)
 app.command()(compare)
 app.command()(verify)
+app.command()(status)
 app.command()(doctor)
 
 
@@ -66,11 +68,11 @@ def main() -> None:
     """Exit status 0 on success, 1 when a run diverged, is damaged or could not be measured, 2 on bad input with one
     line on stderr, 130 when interrupted."""
     logging.basicConfig(format="partita: %(message)s", level=logging.WARNING)
-    for said in ("partita.memory", "partita.compiler"):
+    for said in ("partita.memory", "partita.compiler", "partita.index"):
         logging.getLogger(said).setLevel(logging.INFO)
     warnings.showwarning = _tell_once(warnings.showwarning)
     try:
-        status = app(standalone_mode=False)
+        code = app(standalone_mode=False)
     except KeyboardInterrupt:
         _fail("interrupted", 130)
     except Exception as error:
@@ -79,8 +81,8 @@ def main() -> None:
         # PyTorch's threads now and then abort one of several processes that ends the usual way, with all its work done
         sys.stdout.flush()
         sys.stderr.flush()
-        os._exit(status or 0)
-    sys.exit(status or 0)
+        os._exit(code or 0)
+    sys.exit(code or 0)
 
 
 def _tell_once(otherwise):

@@ -1,5 +1,6 @@
 """Functions of the user's own, named on the command line or by a study: `module:function`."""
 
+import json
 import os
 import sys
 from importlib import import_module
@@ -46,17 +47,14 @@ def load_own_parts(folder: Path) -> None:
 
 
 def _modules(folder: Path) -> set[str]:
-    from partita.training.files import read_json
+    from partita.studies import Store
 
-    found = set()
-    for file in folder.glob("runs/*/run.json"):
-        try:
-            names = read_json(file).get("sources")
-        except (OSError, ValueError):  # damaged, and said so elsewhere
-            continue
-        names = names if isinstance(names, dict) else {}
-        found |= {name.partition(":")[0] for name in names if ":" in name and "#" not in name}
-    return found - {"__main__", ""}
+    try:
+        entries = Store(folder).entries()
+    except (OSError, ValueError):  # none, or all damaged, and said so elsewhere
+        return set()
+    names = {name for listed in {entry.sources for entry in entries} for name in json.loads(listed)}
+    return {name.partition(":")[0] for name in names if ":" in name and "#" not in name} - {"__main__", ""}
 
 
 def _comes_with(module: str, folder: Path) -> bool:

@@ -20,7 +20,7 @@ def report(
 
     store = Store(folder)
     load_own_parts(folder)
-    found = survey(store)
+    found = survey(store, deep=False)
     damaged = found.damaged + found.lacking
     data = reload(store.runs()[0].data, folder)
     print(write_page(store, data, out or folder / "report.html", damaged=list(map(str, damaged))))

@@ -60,6 +60,15 @@ def train(
     split: Annotated[
         str, typer.Option(help="under torchrun, what processes share: auto, runs or rows of each batch")
     ] = "auto",
+    models_at_once: Annotated[
+        int | None, typer.Option(min=1, help="at most so many in one ensemble, the piece of work a worker gets")
+    ] = None,
+    on: Annotated[
+        str, typer.Option(help="local, ray (a cluster started for it), ray:ADDRESS, slurm:partition=NAME,time=60")
+    ] = "local",
+    detach: Annotated[
+        bool, typer.Option("--detach", help="with --on: leave the work to the cluster; else Ctrl-C stops it")
+    ] = False,
     resume: Annotated[bool, typer.Option(help="go on from checkpoints; --no-resume starts again")] = True,
 ) -> None:
     """Train METHOD on data. Any keyword of the method is an option too: --beta 1,2,4 trains one run a value.
@@ -69,6 +78,7 @@ def train(
     Several values or seeds make the cross product, trained together where structure allows. The study's folder keeps
     the whole of it as study.toml, which --plan takes. Exit status 1 when a run diverged.
     """
+    from partita.cli.elsewhere import train_elsewhere
     from partita.cli.own_parts import part_named
     from partita.cli.progress import progress
     from partita.cli.values import (
@@ -91,7 +101,6 @@ def train(
     from partita.studies.plan import takes_groups
     from partita.studies.trackers import makers_of
     from partita.training.device import choose_device
-    from partita.training.observations import why_diverged
     from partita.training.ranks import joined
 
     makers_of(track)
@@ -133,7 +142,17 @@ def train(
     splits_rows(split, len(runs), 1)
     if log_metrics:
         watched_metrics(log_metrics, dataset)
+    elsewhere = on != "local" or detach
+    if elsewhere and track:
+        raise ValueError("--track follows training on this machine: leave it out with --on or --detach")
     keep_plan(context, store)
+    if elsewhere:
+        diverged = train_elsewhere(
+            on, runs, dataset, store, device=device, resume=resume, detach=detach, log_metrics=log_metrics or (),
+            checkpoint_seconds=checkpoint_seconds, models_at_once=models_at_once,
+        )  # fmt: skip
+        _say_end(runs, diverged, dataset, out)
+        return
     with (
         tracked(store, track) as store,
         joined(choose_device(device)) as (ranks, own),
@@ -150,9 +169,15 @@ def train(
             checkpoint_seconds=checkpoint_seconds,
             ranks=ranks,
             split=split,
+            models_at_once=models_at_once,
         )
-    if not ranks.first:
-        return
+    if ranks.first:
+        _say_end(runs, diverged, dataset, out)
+
+
+def _say_end(runs, diverged, dataset, out: Path) -> None:
+    from partita.training.observations import why_diverged
+
     print(f"{len(runs) - len(diverged)} of {len(runs)} runs are in {out}; next: partita evaluate {out}")
     if diverged:
         first = diverged[0]

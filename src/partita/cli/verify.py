@@ -26,13 +26,12 @@ def verify(
     store = Store(folder)
     load_own_parts(folder)
     store.folders()  # or there is nothing to verify
+    for lease in store.leases().held().values() if repair else ():
+        raise OSError(f"another process is training in {folder} ({lease.who}); wait for it, then repair")
+    found, left = survey(store), leftovers(store)
     if repair:
-        with store.locked():
-            found, left = survey(store), leftovers(store)
-            put_aside(store, found)
-            collect(store)
-    else:
-        found, left = survey(store), leftovers(store)
+        put_aside(store, found)
+        collect(store)
     damaged = found.damaged + found.checkpoints
     for damage in damaged:
         print(f"damaged     {damage}")

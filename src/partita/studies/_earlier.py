@@ -20,9 +20,9 @@ def as_filed(runs: Sequence[Run], store: Store) -> list[Run]:
 
 def _earlier(store: Store) -> dict[str, Run]:
     found = {}
-    for file in sorted(store.folder.glob("runs/*/run.json")):
+    for folder in store.folders_of_0_1():
         try:
-            run = Run.from_json(read_json(file))
+            run = Run.from_json(read_json(folder / "run.json"))
             if "path" in run.data and "places" not in run.data:
                 found[_key(run)] = run
         except (OSError, ValueError, TypeError):  # a damaged file is not one that can be found again

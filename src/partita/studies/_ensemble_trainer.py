@@ -10,6 +10,7 @@ import torch
 
 from partita.data import Dataset
 from partita.recipes import Candidate, Program, Recipe
+from partita.studies._leases import Claim, LeaseLost, Leases
 from partita.studies._seen import beside_of, scale_of
 from partita.studies.run import Run
 from partita.studies.source import labels_of
@@ -48,12 +49,31 @@ class EnsembleTrainer:
     watched: Watched
     ranks: Ranks
     callbacks: Sequence[StudyCallback] = ()
+    leases: Leases | None = None
+    on_hang: Callable[[], None] | None = None
 
-    def train(self, runs: list[Run]) -> Steps[None]:
-        """Trains runs of one structure and files them. Out of memory, each half goes on by itself from the last
-        checkpoint."""
+    def train(self, runs: list[Run], held: Claim | None = None) -> Steps[None]:
+        """Trains runs of one structure and files them, unless somebody else has claimed them, or has ended one since
+        this was called. `held` are leases that the caller has on them already."""
+        waiting = [run for run in runs if not self.store.has_ended(run.id)]
+        return self._in_halves(runs, held) if self.leases is None else self._claimed(self.leases, runs, waiting)
+
+    def _claimed(self, leases: Leases, runs: list[Run], waiting: list[Run]) -> Steps[None]:
+        claim = leases.claim([run.id for run in runs])
+        if claim is None:
+            return
+        with claim.kept(self.on_hang):
+            if any(self.store.has_ended(run.id) for run in waiting):
+                return
+            try:
+                yield from self._in_halves(runs, claim)
+            except LeaseLost as error:
+                log.warning("%s: this process was taken for dead, and leaves them to it", error)
+
+    def _in_halves(self, runs: list[Run], claim: Claim | None) -> Steps[None]:
+        """Out of memory, each half goes on by itself from the last checkpoint."""
         try:
-            yield from self._train(runs)
+            yield from self._train(runs, claim)
             return
         except torch.OutOfMemoryError:
             if len(runs) == 1 or self.ranks.size > 1:
@@ -70,13 +90,18 @@ class EnsembleTrainer:
         halves = [runs[:middle], runs[middle:]]
         self.store.checkpoints(runs).divide([(self.store.checkpoints(half), len(half)) for half in halves])
         for half in halves:
-            yield from self.train(half)
+            yield from self._in_halves(half, claim)
 
-    def _train(self, runs: list[Run]) -> Steps[None]:
+    def _train(self, runs: list[Run], claim: Claim | None) -> Steps[None]:
         steps, first = runs[0].steps, self.ranks.first
         checkpoints = self.store.checkpoints(runs)
         # An ensemble that was killed while it was being filed is here as a whole; what it has filed stays as it is.
         to_file = [(place, run) for place, run in enumerate(runs) if first and self.store.result(run) is None]
+
+        def stop() -> bool:
+            if claim is not None:
+                claim.step()
+            return self.stop()
 
         def begin(history: History) -> None:
             for position, run in to_file:
@@ -100,14 +125,20 @@ class EnsembleTrainer:
             checkpoints=checkpoints,
             on_begin=begin,
             on_log=on_log,
-            stop=self.ranks.agreed(self.stop),
+            stop=self.ranks.agreed(stop),
             watched=self.watched if first else NOTHING,
             seconds_between_checkpoints=self.checkpoint_seconds,
         )
         if not first:
             return
+        if claim is not None:
+            claim.check()
         for position, run in to_file:
             result = trained[position]
+            if self.store.has_ended(run.id):
+                continue
+            if claim is not None:
+                claim.step()
             if result.diverged is not None:
                 log.warning("%s: the loss was no longer finite at step %d; the run was ended", run.id, result.diverged)
             self.store.finish(run, result, scale_of(run, self.dataset))

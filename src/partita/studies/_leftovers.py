@@ -1,7 +1,9 @@
 """What a killed process leaves behind, and nobody needs: found, and collected at the next start."""
 
+import os
 from pathlib import Path
 
+from partita.studies._index import folders_with_age
 from partita.studies.store import Store
 from partita.training import Checkpoints
 from partita.training.checkpoint import company_of
@@ -10,28 +12,35 @@ from partita.training.files import abandoned, remove, remove_folder
 
 def leftovers(store: Store) -> list[Path]:
     """Temporary files that nobody writes any more, folders in which nothing is, checkpoints of runs that have ended."""
-    found = [path for path in _files(store) if abandoned(path)]
-    return sorted(found + _empty(store) + _over(store))
+    hidden, empty = _looked_through(store)
+    return sorted([path for path in hidden if abandoned(path)] + empty + _over(store))
 
 
 def collect(store: Store) -> None:
-    """Removes them. Whoever calls holds the study's lock; files that others write meanwhile are not touched."""
-    for path in _files(store):
+    """Removes them. Files that others write meanwhile are not touched."""
+    hidden, empty = _looked_through(store)
+    for path in hidden:
         if abandoned(path):
             remove(path)
     for folder in _over(store):
         Checkpoints(folder, ()).clear()
-    for folder in _empty(store):
+    for folder in empty:
         remove_folder(folder)
 
 
-def _files(store: Store) -> list[Path]:
-    folders = [store.folder, *store.folder.glob("runs/*"), *store.folder.glob("ensembles/**/")]
-    return [path for folder in folders if folder.is_dir() for path in folder.glob(".*") if path.is_file()]
-
-
-def _empty(store: Store) -> list[Path]:
-    return [folder for folder in store.folder.glob("runs/*") if folder.is_dir() and not any(folder.iterdir())]
+def _looked_through(store: Store) -> tuple[list[Path], list[Path]]:
+    """Hidden files, and folders of runs in which nothing is, or nothing but those that are abandoned."""
+    hidden, empty = [path for path in store.folder.glob(".*") if path.is_file()], []
+    hidden += [path for path in store.folder.glob("ensembles/**/.*") if path.is_file()]
+    hidden += [path for path in store.folder.glob("index/.*") if path.is_file()]
+    for _, path, _ in folders_with_age(store.folder / "runs"):
+        folder = Path(path)
+        names = os.listdir(folder)
+        own = [folder / name for name in names if name.startswith(".")]
+        hidden += own
+        if len(own) == len(names) and all(map(abandoned, own)):
+            empty.append(folder)
+    return hidden, empty
 
 
 def _over(store: Store) -> list[Path]:
@@ -43,4 +52,4 @@ def _is_over(store: Store, folder: Path) -> bool:
     if not any(path.is_file() for path in folder.rglob("*")):
         return True
     members = company_of(folder)
-    return members is not None and all((store.folder / "runs" / run / "result.json").exists() for run in members)
+    return members is not None and all(store.has_ended(run) for run in members)

@@ -37,7 +37,7 @@ def measure(
     A run with damaged files, or gone astray, is named and does not keep back the others.
     """
     asked_for(metrics)  # an unknown name is refused before anything is measured
-    found = Measured(survey=survey(store))
+    found = Measured(survey=survey(store, deep=False))
     for damage in found.survey.damaged:
         if damage.file.name != "scores.json":  # those are made anew
             found.trouble.setdefault(damage.owner, damage.words)
@@ -50,6 +50,7 @@ def measure(
             scores = None if again else _kept(store, run, metrics)
             if scores is None:
                 scores = evaluate_run(store, run, dataset, metrics, device)
+                store.note(run, whole=True)
             found.scores.append(cast(RunScores, {"setting": run.setting, "seed": run.seed, **scores}))
         except (ValueError, OSError) as error:
             found.trouble[run.id] = str(error)

@@ -1,6 +1,7 @@
 """What fits on the device: the data, models at once, ensembles side by side. Said in words before it is taken."""
 
 import logging
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -35,16 +36,17 @@ def data_on(dataset: Dataset, device: torch.device) -> Any:
 
 @dataclass(frozen=True)
 class MemoryBudget:
-    """The memory for models on a device that holds `size` rows of data already."""
+    """The memory for models on a device that holds `size` rows of data already; `most` models at once are wanted."""
 
     size: int
     device: torch.device
+    most: int | None = None
 
     def models(self, run: Run) -> int:
         """How many models like this run's train at once; ValueError where not one does."""
-        limit = MODELS_AT_ONCE[self.device.type]
+        limit = min(MODELS_AT_ONCE[self.device.type], self.most or math.inf)
         fitting = [
-            models_that_fit(candidate.recipe, self.size, run.batch_size, self.device, limit)
+            models_that_fit(candidate.recipe, self.size, run.batch_size, self.device, int(limit))
             for candidate in run.program.candidates
         ]
         return min(fitting)

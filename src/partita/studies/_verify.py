@@ -1,9 +1,11 @@
 """Whether all that a study stores is whole; and, where it is not, what is to be trained or measured again."""
 
+import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
+from partita.studies._index import Entry, folders_with_age
 from partita.studies.run import Run
 from partita.studies.store import Store
 from partita.training.checkpoint import NAMES, read_checkpoint
@@ -35,34 +37,62 @@ class Survey:
     lacking: list[Damage] = field(default_factory=list)
 
 
-def survey(store: Store) -> Survey:
-    """Reads every file of the study and checks digests, names and shapes; ValueError when it holds no runs.
+def survey(store: Store, *, deep: bool = True) -> Survey:
+    """Reads every file of the study and checks digests, names and shapes; ValueError when it holds no runs. Unless
+    `deep`, files that nobody has written since they were found whole are not read again.
 
     Scores that are damaged are named, but their run counts as what it is: they are measured again.
     """
     found = Survey()
-    for folder in store.folders():
-        try:
-            run = store.run_in(folder)
-        except (ValueError, OSError) as error:
-            found.damaged.append(Damage(folder.name, folder / "run.json", str(error)))
-            continue
-        if (why := run.lacks) is not None:
-            found.lacking.append(Damage(run.id, folder / "run.json", why))
-        damaged = damage_of(store, run)
-        scores = _of(store, run, "scores.json", store.scores)
-        found.damaged.extend(damaged + scores)
-        if not damaged:
-            result = store.result(run)
-            status = "unfinished" if result is None else result["status"]
-            getattr(found, status).append(run)
+    known = {} if deep else _known(store)
+    for name, path, _ in folders_with_age(store.folder / "runs"):
+        entry = known.get(name)
+        if entry is not None and entry.status is not None and entry.whole:
+            getattr(found, entry.status).append(_with_its_functions(entry.run, Path(path), found))
+        elif os.listdir(path):
+            _look(store, Path(path), found)
+    if not any(getattr(found, each.name) for each in fields(found)):
+        store.folders()  # says that there is nothing
     for path in sorted(store.folder.glob("ensembles/**/*.safetensors")):
         if path.name in NAMES:
             whose = path.relative_to(store.folder).parent
             found.checkpoints.extend(_damage(str(whose), path, lambda path=path: read_checkpoint(path)))
     for runs in (found.finished, found.diverged, found.unfinished):
         runs.sort(key=lambda run: (run.setting, run.seed))
+    for damages in (found.damaged, found.lacking):
+        damages.sort(key=lambda damage: damage.owner)
     return found
+
+
+def _known(store: Store) -> dict[str, Entry]:
+    try:
+        return {entry.name: entry for entry in store.entries()}
+    except ValueError:  # no run says what it is
+        return {}
+
+
+def _look(store: Store, folder: Path, found: Survey) -> None:
+    """Reads all files of one run."""
+    try:
+        run = store.run_in(folder)
+    except (ValueError, OSError) as error:
+        found.damaged.append(Damage(folder.name, folder / "run.json", str(error)))
+        return
+    _with_its_functions(run, folder, found)
+    damaged = damage_of(store, run)
+    scores = _of(store, run, "scores.json", store.scores)
+    found.damaged.extend(damaged + scores)
+    if not damaged:
+        result = store.result(run)
+        getattr(found, "unfinished" if result is None else result["status"]).append(run)
+        if result is not None and not scores:
+            store.note(run, whole=True)
+
+
+def _with_its_functions(run: Run, folder: Path, found: Survey) -> Run:
+    if (why := run.lacks) is not None:
+        found.lacking.append(Damage(run.id, folder / "run.json", why))
+    return run
 
 
 def damage_of(store: Store, run: Run) -> list[Damage]:
@@ -76,10 +106,9 @@ def damage_of(store: Store, run: Run) -> list[Damage]:
 
 
 def repair(store: Store, found: Survey) -> None:
-    """Puts damaged files aside, so that the same `partita train` trains their runs again. Whoever calls holds the
-    study's lock."""
+    """Puts damaged files aside, so that the same `partita train` trains their runs again."""
     for damage in found.damaged:
-        folder = store.folder / "runs" / damage.owner
+        folder = store.folder_named(damage.owner)
         if damage.file.name == "run.json":  # nobody knows what the rest belongs to
             aside = sorted(path for path in folder.iterdir() if path.is_file())
         elif damage.file.name == "scores.json":

@@ -92,7 +92,7 @@ def reload(description: Mapping[str, Any], folder: Path | None = None) -> Datase
     if "path" not in description:
         return remake(description)
     refused: list[ValueError] = []
-    looked_at = list(dict.fromkeys(_candidates(description, folder)))
+    looked_at = list(dict.fromkeys(candidates(description, folder)))
     for place in looked_at:
         if not os.path.lexists(place):
             continue
@@ -117,7 +117,7 @@ def labels_of(dataset: Dataset) -> np.ndarray | None:
     return dataset.labels if dataset.labels is not None else dataset.factors
 
 
-def _candidates(description: Mapping[str, Any], folder: Path | None) -> Iterator[Path]:
+def candidates(description: Mapping[str, Any], folder: Path | None) -> Iterator[Path]:
     hints = [Path(hint) for hint in (description["path"], *description.get("places", ()))]
     yield from (hint for hint in hints if hint.is_absolute())
     home = None if folder is None else folder.absolute()

@@ -1,13 +1,16 @@
 """A study's folder: one folder a run, each file whole or absent.
 
-DIR/runs/<id>/run.json              what the run is
-DIR/runs/<id>/history.jsonl         one line a log point
-DIR/runs/<id>/weights.safetensors   the trained parameters
-DIR/runs/<id>/result.json           how it ended; a run is finished when this exists
-DIR/runs/<id>/scores.json           what `partita evaluate` measured
+DIR/runs/<shard>/<id>/run.json              what the run is
+DIR/runs/<shard>/<id>/history.jsonl         one line a log point
+DIR/runs/<shard>/<id>/weights.safetensors   the trained parameters
+DIR/runs/<shard>/<id>/result.json           how it ended; a run is finished when this exists
+DIR/runs/<shard>/<id>/scores.json           what `partita evaluate` measured
 DIR/ensembles/<id>/                 checkpoints of runs under way (an execution detail)
+DIR/leases/                         who trains which run now (`_leases`)
+DIR/index/                          what the folders hold, in short, and made from them (`_index`)
 DIR/damaged/<id>/                   what `partita verify --repair` put aside
 
+A shard is the first two digits of the digest in a run's id. Folders of partita 0.1 lie beside the shards, and stay there.
 A run.json is checked by its folder's name, which is a digest of it; result.json has a digest of itself and of the
 history, scores.json and the safetensors files have one of themselves.
 """
@@ -15,17 +18,18 @@ history, scores.json and the safetensors files have one of themselves.
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from filelock import FileLock, Timeout
 
 from partita.distributions import as_likelihood
+from partita.studies._index import SHARD, Entry, entries, folders_with_age, note, shard_of
+from partita.studies._leases import Leases
 from partita.studies.run import Run
 from partita.training import Checkpoints, History, Model
 from partita.training.checkpoint import company_of
@@ -46,16 +50,39 @@ class Store:
     folder: Path
 
     def folder_of(self, run: Run) -> Path:
-        return self.folder / "runs" / run.id
+        return self.folder_named(run.id)
+
+    def folder_named(self, name: str) -> Path:
+        runs = self.folder / "runs"
+        return runs / name if name in self._beside_shards else runs / shard_of(name) / name
+
+    @cached_property
+    def _beside_shards(self) -> frozenset[str]:
+        runs = self.folder / "runs"
+        return frozenset(path.name for path in runs.glob("*") if not SHARD.fullmatch(path.name))
 
     def folders(self) -> list[Path]:
         """Those of the runs; ValueError when there are none."""
-        found = sorted(path for path in self.folder.glob("runs/*") if path.is_dir() and any(path.iterdir()))
+        folders = sorted(Path(path) for _, path, _ in folders_with_age(self.folder / "runs"))
+        found = [path for path in folders if any(path.iterdir())]
         if not found:
-            raise ValueError(
-                f"{self.folder} holds no runs; `partita train METHOD --data NAME --out {self.folder}` makes some"
-            )
+            raise self._nothing()
         return found
+
+    def folders_of_0_1(self) -> list[Path]:
+        return sorted(self.folder / "runs" / name for name in self._beside_shards)
+
+    def entries(self) -> list[Entry]:
+        """Every run of the study that says what it is, by the index; ValueError when none does."""
+        found, trouble = entries(self.folder, lambda folder: ((run := self.run_in(folder)), self._ending(run)))
+        if not found:
+            raise ValueError(trouble[0]) if trouble else self._nothing()
+        return sorted(found, key=lambda entry: (entry.setting, entry.seed))
+
+    def _nothing(self) -> ValueError:
+        return ValueError(
+            f"{self.folder} holds no runs; `partita train METHOD --data NAME --out {self.folder}` makes some"
+        )
 
     def run_in(self, folder: Path) -> Run:
         """What the run in a folder is; ValueError, naming the file, when it does not say, or says it of another."""
@@ -74,15 +101,7 @@ class Store:
 
     def runs(self) -> list[Run]:
         """Every run of the study that says what it is; ValueError when none does."""
-        runs, trouble = [], []
-        for folder in self.folders():
-            try:
-                runs.append(self.run_in(folder))
-            except ValueError as error:
-                trouble.append(error)
-        if not runs:
-            raise trouble[0]
-        return sorted(runs, key=lambda run: (run.setting, run.seed))
+        return [entry.run for entry in self.entries()]
 
     def begin(self, run: Run, history: History, position: int) -> None:
         """Writes what the run is, and its log as far as the checkpoint knows it."""
@@ -97,7 +116,12 @@ class Store:
         except (OSError, ValueError):
             pass
         write_json(self.folder_of(run) / "run.json", run.as_json())
+        self.note(run)
         return True
+
+    def note(self, run: Run, *, whole: bool = False) -> None:
+        """Tells the index how the run stands; of files that were just read or written, that they are `whole`."""
+        note(self.folder / "index", self.folder_of(run), run, self._ending(run), whole=whole)
 
     def _write_history(self, run: Run, history: History, position: int, *, synced: bool) -> str:
         content = "".join(_row(history, position, point) for point in range(len(history.steps))).encode()
@@ -125,6 +149,7 @@ class Store:
         if run.program.hold_out:
             ending["kept_step"] = trained.kept_step
         write_json(self.folder_of(run) / "result.json", {**ending, "history": log}, sealed=True)
+        self.note(run, whole=True)
 
     def forget(self, run: Run) -> None:
         for name in ("result.json", "weights.safetensors", "scores.json", "history.jsonl"):
@@ -143,11 +168,15 @@ class Store:
 
     def finished(self) -> list[Run]:
         """The runs that ended well, of those that can say so."""
-        return [run for run in self.runs() if self._status(run) == "finished"]
+        return [entry.run for entry in self.entries() if entry.status == "finished"]
 
-    def _status(self, run: Run) -> str | None:
+    def has_ended(self, name: str) -> bool:
+        """Whether a run of this id has its last file."""
+        return (self.folder_named(name) / "result.json").exists()
+
+    def _ending(self, run: Run) -> dict[str, Any] | None:
         try:
-            return (self.result(run) or {}).get("status")
+            return self.result(run)
         except ValueError:
             return None
 
@@ -200,9 +229,12 @@ class Store:
 
     def save_scores(self, run: Run, scores: dict) -> None:
         write_json(self.folder_of(run) / "scores.json", scores, sealed=True)
+        self.note(run)
 
     def checkpoints(self, runs: Sequence[Run]) -> Checkpoints:
-        members = tuple(run.id for run in runs)
+        return self.checkpoints_of(tuple(run.id for run in runs))
+
+    def checkpoints_of(self, members: tuple[str, ...]) -> Checkpoints:
         name = hashlib.blake2b("\n".join(members).encode(), digest_size=8).hexdigest()
         return Checkpoints(self.folder / "ensembles" / name, members)
 
@@ -212,16 +244,9 @@ class Store:
         found = [company_of(folder) for folder in sorted(self.folder.glob("ensembles/*"))]
         return sorted((members for members in found if members is not None), key=len, reverse=True)
 
-    @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Nobody else trains or repairs here meanwhile; OSError where somebody does already."""
-        try:
-            with FileLock(self.folder / ".lock", timeout=0):
-                yield
-        except Timeout:
-            raise OSError(
-                f"another process is training in {self.folder}; wait for it or choose another --out"
-            ) from None
+    def leases(self, **settings) -> Leases:
+        """Who trains which run now."""
+        return Leases(self.folder / "leases", **settings)
 
     def check_writable(self) -> None:
         """OSError, naming the folder, when nothing can be written there."""

@@ -35,7 +35,11 @@ def write_bytes(path: Path, content: bytes | bytearray, *, synced: bool = True) 
     temporary = path.with_name(f".partita-{_machine()}-{os.getpid()}-{threading.get_ident()}.part")
     with _naming(path):
         try:
-            _write_whole(temporary, content, synced)
+            try:
+                _write_whole(temporary, content, synced)
+            except FileNotFoundError:  # the folder, empty until now, was taken for a leftover
+                make_folder(path.parent)
+                _write_whole(temporary, content, synced)
             os.replace(temporary, path)
         except BaseException:
             with suppress(OSError):

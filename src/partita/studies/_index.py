@@ -1,0 +1,180 @@
+"""What a study holds, without opening the files of every run: a log a shard, made again from the folders.
+
+DIR/index/<shard>.log has a line for whatever happened to a run: a few columns, then the run itself. A line counts only as
+long as the run's folder is as old as it says, so the folders are the truth and a line that is lost, cut or out of date
+costs one look at them. Nothing is locked: lines are appended, and a log is put in order by replacing it.
+"""
+
+import json
+import logging
+import os
+import re
+import time
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from partita.studies.run import Run
+from partita.training.files import append_line, make_folder, write_bytes
+
+log = logging.getLogger("partita.index")
+
+SHARD = re.compile("[0-9a-f]{2}")
+# A folder that changed so lately may change again without growing older, by the clock of its file system.
+SECONDS_TOO_FRESH = 2.0
+# From this many runs on it is said how long it took to look at all of them.
+MANY = 1000
+
+
+def shard_of(name: str) -> str:
+    """The first two digits of the digest that a run's id ends with."""
+    start = name.rpartition("-")[2][:2]
+    return start if SHARD.fullmatch(start) else "00"
+
+
+class Entry(NamedTuple):
+    """A run as the index knows it: a line of it, and where the run's folder is. There may be 100,000 of them."""
+
+    name: str
+    age: str  # of the folder, when the line was true, in nanoseconds
+    ending: str  # finished, diverged, or nothing
+    method: str
+    seed_digits: str
+    setting: str
+    checksum: str  # of the run's description
+    stamp: str  # of all files, where somebody has read them and found nothing wrong
+    scored: str
+    sources: str  # modules:functions of the user's own
+    body: str
+    path: str
+    read: Callable[[Path], Run]
+
+    @property
+    def folder(self) -> Path:
+        return Path(self.path)
+
+    @property
+    def status(self) -> str | None:
+        return self.ending or None
+
+    @property
+    def seed(self) -> int:
+        return int(self.seed_digits)
+
+    @property
+    def run(self) -> Run:
+        if str(zlib.crc32(self.body.encode())) == self.checksum:
+            return Run.from_json(json.loads(self.body))
+        return self.read(self.folder)
+
+    @property
+    def whole(self) -> bool:
+        """Whether all files are as they were when somebody last read them and found nothing wrong."""
+        return self.stamp != "" and self.stamp == stamp(self.path)
+
+
+FIELDS = 11  # of a line; the last two of an entry are not in it
+
+
+def note(index: Path, folder: Path, run: Run, result: dict[str, Any] | None, *, whole: bool = False) -> None:
+    """Adds a line on a run whose files have just been written, or looked at. A disk that is full costs a line."""
+    with suppress(OSError):
+        age = os.stat(folder).st_mtime_ns
+        make_folder(index)
+        line = _line(folder, age, run, result, stamp(folder) if whole else "")
+        append_line(index / f"{shard_of(folder.name)}.log", line)
+
+
+def folders_with_age(runs: Path) -> Iterator[tuple[str, str, int]]:
+    """The name and place of every folder of a run, in shards and, as partita 0.1 had them, beside them; and when it last
+    changed."""
+    for entry in _entries(runs):
+        if SHARD.fullmatch(entry.name):
+            yield from ((inner.name, inner.path, inner.stat().st_mtime_ns) for inner in _entries(entry.path))
+        else:
+            yield entry.name, entry.path, entry.stat().st_mtime_ns
+
+
+def entries(study: Path, read: Callable[[Path], tuple[Run, dict[str, Any] | None]]) -> tuple[list[Entry], list[str]]:
+    """All runs, by the index where it is right and else by `read`, whose errors are the second answer."""
+    began, index, count = time.monotonic(), study / "index", 0
+    lines, crowded = _known(index)
+    found, trouble, cold = [], [], 0
+
+    def read_run(folder: Path) -> Run:
+        return read(folder)[0]
+
+    for name, path, age in folders_with_age(study / "runs"):
+        count += 1
+        known = lines.get(name)
+        if known is not None and known[1] == str(age):
+            found.append(Entry(*known, path, read_run))
+            continue
+        cold += 1
+        try:
+            line = _line(Path(path), age, *read(Path(path)), "")
+        except (ValueError, OSError) as error:
+            if os.listdir(path):  # of an empty one there is nothing to say
+                trouble.append(str(error))
+            continue
+        found.append(Entry(*line[:-1].split("\t", FIELDS - 1), path, read_run))
+        if time.time() - age / 1e9 > SECONDS_TOO_FRESH:
+            with suppress(OSError):
+                make_folder(index)
+                append_line(index / f"{shard_of(name)}.log", line)
+    if cold >= MANY:
+        log.info("index of %d runs made from %d folders in %.1f s", count, cold, time.monotonic() - began)
+    if crowded:
+        _put_in_order(index, crowded, found)
+    return found, trouble
+
+
+def stamp(folder: Path | str) -> str:
+    """Of the names, sizes and times of all files: a file that was written again has another."""
+    with os.scandir(folder) as inside:
+        files = sorted((entry.name, (at := entry.stat()).st_size, at.st_mtime_ns) for entry in inside)
+    return str(zlib.crc32(repr(files).encode()))
+
+
+def _entries(folder: Path | str) -> list[os.DirEntry]:
+    try:
+        with os.scandir(folder) as found:
+            return [entry for entry in found if entry.is_dir()]
+    except FileNotFoundError:
+        return []
+
+
+def _known(index: Path) -> tuple[dict[str, list[str]], list[str]]:
+    """The last line on each run, and the shards with many more lines than runs."""
+    found, crowded = {}, []
+    for path in sorted(index.glob("??.log")):
+        before, lines = len(found), path.read_text("utf-8", "replace").split("\n")
+        for line in lines:
+            fields = line.split("\t", FIELDS - 1)
+            if len(fields) == FIELDS and fields[4].isdigit():
+                found[fields[0]] = fields
+        if len(lines) > 1.5 * (len(found) - before) + 16:
+            crowded.append(path.stem)
+    return found, crowded
+
+
+def _line(folder: Path, age: int, run: Run, result: dict[str, Any] | None, whole: str) -> str:
+    body = json.dumps(run.as_json(), separators=(",", ":"))
+    ending = "" if result is None else result["status"]
+    scored = "scored" if (folder / "scores.json").exists() else ""
+    fields = (folder.name, str(age), ending, run.method, str(run.seed), run.setting, str(zlib.crc32(body.encode())))
+    plain = [" ".join(field.split()) for field in (*fields, whole, scored, json.dumps(list(run.sources)))]
+    return "\t".join([*plain, body]) + "\n"
+
+
+def _put_in_order(index: Path, shards: Sequence[str], found: list[Entry]) -> None:
+    """One line a run, and none of runs that are gone."""
+    lines: dict[str, list[str]] = {shard: [] for shard in shards}
+    for entry in found:
+        if (shard := shard_of(entry.name)) in lines:
+            lines[shard].append("\t".join(entry[:FIELDS]) + "\n")
+    with suppress(OSError):
+        for shard, content in lines.items():
+            write_bytes(index / f"{shard}.log", "".join(content).encode(), synced=False)
