@@ -26,6 +26,7 @@ log = logging.getLogger("partita")
 # The network of a candidate: that of a linear start first.
 NETWORKS = ("linear", "nearly_linear")
 RIDGE = 1e-3
+TAUGHT_STEPS, TAUGHT_BATCH, TAUGHT_RATE = 1000, 256, 3e-3
 
 
 def starting_unmixed(make: Callable[..., Any], options: Mapping[str, Any]) -> Program:
@@ -77,14 +78,16 @@ class UnmixedStart:
         if not np.isfinite(x).all() or not x.std():
             return self._at_random("rows that are not finite, or all alike, cannot be unmixed")
         sizes = None if self.groups is None else tuple(map(len, self.groups))
-        found: Unmixed = unmixed(x, self.latents, sizes, bends="nearly_linear" in self.networks, seed=seed)
+        bends = "nearly_linear" in self.networks
+        found: Unmixed = unmixed(x, self.latents, sizes, bends=bends, curves=bends, seed=seed)
         order, groups = _order(found.groups, self.groups)
-        bent = found.bend is not None
-        network = self.networks[-1] if bent or len(self.networks) == 1 else self.networks[0]
-        write = _Linear(found, order) if network == "linear" else _NearlyLinear(found, order)
-        how = f"bent, by {found.gain:.2f} nats a row" if bent else "linear"
+        bent, curved = found.bend is not None, found.surface is not None
+        network = self.networks[-1] if bent or curved or len(self.networks) == 1 else self.networks[0]
+        kind = _Taught if curved else _Linear if network == "linear" else _NearlyLinear
+        write = kind(found, order)
+        how = "on a curved surface" if curved else f"bent, by {found.gain:.2f} nats a row" if bent else "linear"
         words = f"start: the rows are {how}; groups of {', '.join(str(len(g)) for g in groups)}"
-        if not bent and len(self.networks) > 1:
+        if network == "linear" and len(self.networks) > 1:
             words += '; method "ica" with the same groups finds the same latents in a second'
         if self.groups is None and len(groups) == 1 < self.latents:
             log.warning("no parts of these rows vary independently, as far as they show: all latents are one group")
@@ -158,6 +161,33 @@ class _NearlyLinear:
         gram = design.T @ design / len(z) + RIDGE * np.eye(design.shape[1])
         solved = np.linalg.solve(gram, design.T @ double(x.flatten(1)) / len(z))
         _put(write, solved[:-1].T, solved[-1])
+        set_widths(networks, x)
+
+
+@dataclass(frozen=True)
+class _Taught:
+    """Teaches networks coordinates on a curved surface, which they cannot hold as they are: the encoder is fitted to
+    them by least squares, the decoder to the rows by their likelihood."""
+
+    found: Any
+    order: list[int]
+
+    def __call__(self, networks: Mapping[str, nn.Module], x: Tensor) -> None:
+        codes = self.found.codes(double(x))[:, self.order]
+        z = torch.as_tensor((codes - codes.mean(0)) / codes.std(0)).to(x)
+        encoder, decoder = networks["encoder"], networks["decoder"]
+        generator = torch.Generator().manual_seed(len(x))
+        optimiser = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()], lr=TAUGHT_RATE)
+        schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, TAUGHT_STEPS)
+        with torch.enable_grad():
+            for _ in range(TAUGHT_STEPS):
+                rows = torch.randint(len(x), (TAUGHT_BATCH,), generator=generator).to(x.device)
+                missed = (encoder(x[rows]).mean - z[rows]).square().sum(1)
+                loss = (missed - decoder(z[rows]).log_prob(x[rows])).mean()
+                optimiser.zero_grad()
+                loss.backward()
+                optimiser.step()
+                schedule.step()
         set_widths(networks, x)
 
 

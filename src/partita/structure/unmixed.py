@@ -13,6 +13,8 @@ import numpy as np
 from partita.distributions import Groups, as_groups
 from partita.measures._arrays import as_matrix
 from partita.measures._ica import jade, picard
+from partita.measures._neighbours import multi_information
+from partita.structure._curving import CURVED, Surface, curvature, surfaces_of
 from partita.structure._unbending import Bend, Start, Unbent, unbend
 from partita.structure.free_groups import Tie, grouped, pairs_of, threshold, ties
 from partita.structure.sized_groups import LEAST_TIE, groups_of_sizes, partitions_of_sizes
@@ -27,6 +29,7 @@ SEARCH_STEPS = 200
 TURNED_AGAIN, FINALISTS = 2, 2
 TIED = 0.1  # nats a row that the strongest tie between groups counts against them, in units of what ties two
 RANDOM = 2  # rotations to start from, beside those of ICA
+NEIGHBOURS, ROWS_TO_COMPARE = 20, 3000  # by which surfaces are compared
 CUTS = (1.0, 1.5, 2.2, 3.3, 5.0, 7.5)  # factors of what ties, at which groups are cut where none are given
 
 
@@ -71,15 +74,23 @@ class Unmixed:
     bend: Bend | None
     gain: float
     left: float
+    surface: Surface | None = None  # on which rows lie that are curved: `principal` is then of places on it
 
     def codes(self, x: Any) -> np.ndarray:
         """The coordinates of rows (n, D), (n, K)."""
-        white = self.principal.white(as_matrix(x, "x"))
+        x = as_matrix(x, "x")
+        white = self.principal.white(x if self.surface is None else self.surface(x))
         return white @ self.rotation if self.bend is None else self.bend(white)
 
 
 def unmixed(
-    x: Any, latents: int, sizes: tuple[int, ...] | None = None, *, bends: bool = True, seed: int = 0
+    x: Any,
+    latents: int,
+    sizes: tuple[int, ...] | None = None,
+    *,
+    bends: bool = True,
+    curves: bool = False,
+    seed: int = 0,
 ) -> Unmixed:
     """Coordinates of rows in groups that are as independent as rows held out can tell.
 
@@ -89,12 +100,17 @@ def unmixed(
     together by likelihood from several starts (Picard-O and JADE, the best partitions), and kept where rows held out
     are likelier by 0.02 nats.
 
+    Principal coordinates cut through rows that lie on a curved surface, a ring of tuning curves say. Where rows off
+    their plane can be predicted from places on it, coordinates on the surface by small autoencoders take their place:
+    of three, those whose groups share the least information.
+
     Parameters
     ----------
     x : (n, D), at least 60 rows.
     latents : number of coordinates, at most D.
     sizes : of the groups, which come in this order; None: number and sizes are found.
     bends : whether to look for a bend at all, which takes seconds and at least 400 rows.
+    curves : whether to look for a curved surface too, where sizes are given; half a minute where there is one.
     seed : of all that is drawn.
 
     Returns
@@ -116,6 +132,9 @@ def unmixed(
         raise ValueError(f"latents must be at least 1 and at most the {x.shape[1]} features, got {latents}")
     if sizes is not None:
         as_groups(tuple(sizes), latents)
+    if curves and bends and sizes is not None and 1 < len(sizes) and len(x) >= FEWEST_TO_BEND:
+        if curvature(x, latents) < CURVED:
+            return _curved(x, latents, sizes, seed)
     principal = Principal.of(x, latents)
     white = principal.white(x)
     white[:, white.var(0) < 0.5] = 0.0  # rounding, where rows have fewer directions than latents
@@ -130,6 +149,22 @@ def unmixed(
     if sizes is None:
         return _bent_free(linear, white, seed) if max(map(len, groups)) > LARGEST else linear
     return _bent_sized(linear, white, sizes, seed) if left > LEFT_OVER else linear
+
+
+def _curved(x: np.ndarray, latents: int, sizes: tuple[int, ...], seed: int) -> Unmixed:
+    """On each of several surfaces unmixed as ever. Likelihoods of places on different surfaces do not compare; what
+    their groups share does."""
+    rows = np.sort(np.random.default_rng(seed).permutation(len(x))[:ROWS_TO_COMPARE])
+
+    def shared(found: Unmixed) -> float:
+        codes = found.codes(x[rows])
+        for group in map(list, found.groups):
+            codes[:, group] = Principal.of(codes[:, group], len(group)).white(codes[:, group])
+        return multi_information(codes, found.groups, neighbours=NEIGHBOURS, seed=seed)
+
+    surfaces = surfaces_of(x, latents, seed)
+    found = [replace(unmixed(each(x), latents, sizes, seed=seed), surface=each) for each in surfaces]
+    return min(found, key=shared)
 
 
 def _bent_sized(linear: Unmixed, white: np.ndarray, sizes: tuple[int, ...], seed: int) -> Unmixed:
