@@ -162,7 +162,7 @@ def test_it_is_refused_where_it_means_nothing():
         build("pdisvae", groups=PAIRS, start="unmixed", restarts=2, **HOUSE)
     with pytest.raises(ValueError, match="needs network"):
         build("pdisvae", groups=PAIRS, start="unmixed", **HOUSE | {"network": "mlp"})
-    with pytest.raises(ValueError, match="Gaussian likelihood, got bernoulli"):
+    with pytest.raises(ValueError, match="Gaussian likelihood or one of counts, got bernoulli"):
         build("pdisvae", groups=PAIRS, start="unmixed", **HOUSE | {"likelihood": "bernoulli"})
     with pytest.raises(ValueError, match="rows of numbers without labels"):
         build("pdisvae", groups=PAIRS, start="unmixed", posterior="full", **HOUSE)

@@ -7,6 +7,7 @@ latent k, which is the best diagonal posterior where decoder and likelihood are 
 import copy
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import torch
@@ -111,13 +112,14 @@ def untangle_codes(networks: Networks, x: Tensor, seed: int) -> None:
     set_widths(networks, x)
 
 
-def set_widths(networks: Networks, x: Tensor) -> None:
+def set_widths(networks: Networks, x: Tensor, beside: Mapping[str, Tensor] | None = None) -> None:
     """Posterior variances 1 / (1 + F_k), the same for every observation: F_k by a small step of each latent, from
     log p(m|z) - log p(m|z + d e_k) = d^2 F_k / 2 + O(d^3) at m = E[x|z]."""
     last, _ = _layers(networks)
     latents = last.out_features // 2
-    z = networks["encoder"](x[:ROWS_FOR_WIDTHS]).mean.double()
-    decoder = copy.deepcopy(networks["decoder"]).double()
+    known = {name: values[:ROWS_FOR_WIDTHS] for name, values in (beside or {}).items()}
+    z = networks["encoder"](x[:ROWS_FOR_WIDTHS], **known).mean.double()
+    decoder = partial(copy.deepcopy(networks["decoder"]).double(), **{name: v.double() for name, v in known.items()})
     here = decoder(z)
     fisher = []
     for k in range(latents):

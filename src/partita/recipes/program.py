@@ -68,15 +68,16 @@ class Passage:
 @dataclass(frozen=True)
 class Started:
     """Where a run starts: which of its candidates is trained, the groups of its latents where they were found, and
-    `write(networks, x)`, which puts weights into its networks (None: at random as ever). `words` say what was found."""
+    `write(networks, rows)`, which puts weights into its networks from rows, "x" and what is known beside it (None: at
+    random as ever). `words` say what was found."""
 
     candidate: int
     groups: Groups | None
-    write: Callable[[Mapping[str, nn.Module], Tensor], None] | None
+    write: Callable[[Mapping[str, nn.Module], Mapping[str, Tensor]], None] | None
     words: str
 
 
-# What rows (n, ...) and a seed say of where to start.
+# What rows (n, ...), as an encoder reads them, and a seed say of where to start.
 Start = Callable[[np.ndarray, int], Started]
 # The replicas of one run, and the groups of the next phase where they are given.
 Between = Callable[[Sequence[Replica], Groups | None], Passage]

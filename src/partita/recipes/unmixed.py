@@ -47,7 +47,8 @@ def starting_unmixed(make: Callable[..., Any], options: Mapping[str, Any]) -> Pr
     first = candidates[0].recipe
     _check(first)
     groups = None if given == "auto" else first.groups
-    start = UnmixedStart(first.architecture.latents, groups, chosen)
+    counts = as_likelihood(first.architecture.likelihood).counts
+    start = UnmixedStart(first.architecture.latents, groups, chosen, counts)
     return Program(tuple(candidates), start=start)
 
 
@@ -55,17 +56,21 @@ def _check(recipe: Recipe) -> None:
     house = recipe.architecture
     if len(house.shape) != 1 or house.posterior != "diagonal" or house.labels:
         raise ValueError('start="unmixed" is for rows of numbers without labels and for posterior="diagonal"')
-    if not isinstance(house.likelihood, str) or not house.likelihood.startswith("gaussian"):
-        raise ValueError(f'start="unmixed" is for a Gaussian likelihood, got {as_likelihood(house.likelihood).name}')
+    family = as_likelihood(house.likelihood)
+    gaussian = isinstance(house.likelihood, str) and house.likelihood.startswith("gaussian")
+    if not gaussian and not family.counts:
+        raise ValueError(f'start="unmixed" is for a Gaussian likelihood or one of counts, got {family.name}')
 
 
 @dataclass(frozen=True)
 class UnmixedStart:
-    """Where rows say that a model of so many latents starts. `groups` as given, or None: they are found too."""
+    """Where rows, as an encoder reads them, say that a model of so many latents starts. `groups` as given, or None: they
+    are found too."""
 
     latents: int
     groups: Groups | None
     networks: tuple[str, ...]
+    counts: bool = False
 
     def __call__(self, x: np.ndarray, seed: int) -> Started:
         from partita.structure.unmixed import FEWEST_ROWS, Unmixed, unmixed  # keeps scikit-learn out of start-up
@@ -82,8 +87,10 @@ class UnmixedStart:
         found: Unmixed = unmixed(x, self.latents, sizes, bends=bends, curves=bends, seed=seed)
         order, groups = _order(found.groups, self.groups)
         bent, curved = found.bend is not None, found.surface is not None
-        network = self.networks[-1] if bent or curved or len(self.networks) == 1 else self.networks[0]
-        kind = _Taught if curved else _Linear if network == "linear" else _NearlyLinear
+        # logarithms of rates are no linear function of those of counts
+        straight = not (bent or curved or self.counts)
+        network = self.networks[0] if straight or len(self.networks) == 1 else self.networks[-1]
+        kind = _Taught if curved or self.counts else _Linear if network == "linear" else _NearlyLinear
         write = kind(found, order)
         how = "on a curved surface" if curved else f"bent, by {found.gain:.2f} nats a row" if bent else "linear"
         words = f"start: the rows are {how}; groups of {', '.join(str(len(g)) for g in groups)}"
@@ -115,8 +122,8 @@ class _Linear:
     found: Any
     order: list[int]
 
-    def __call__(self, networks: Mapping[str, nn.Module], x: Tensor) -> None:
-        base = self.found.principal
+    def __call__(self, networks: Mapping[str, nn.Module], rows: Mapping[str, Tensor]) -> None:
+        x, base = rows["x"], self.found.principal
         loading = base.axes.T * base.signal @ self.found.rotation[:, self.order]
         unmix = np.linalg.solve(loading.T @ loading + base.noise * np.eye(loading.shape[1]), loading.T)
         encoder, decoder = networks["encoder"].makes_code, networks["decoder"].reads_code
@@ -135,8 +142,8 @@ class _NearlyLinear:
     found: Any
     order: list[int]
 
-    def __call__(self, networks: Mapping[str, nn.Module], x: Tensor) -> None:
-        base, bend = self.found.principal, self.found.bend
+    def __call__(self, networks: Mapping[str, nn.Module], rows: Mapping[str, Tensor]) -> None:
+        x, base, bend = rows["x"], self.found.principal, self.found.bend
         whiten = base.axes / np.sqrt(base.variance)[:, None]
         encoder, decoder = cast(Any, networks["encoder"]), cast(Any, networks["decoder"])
         enter, last = encoder.body[1], encoder.makes_code
@@ -172,23 +179,30 @@ class _Taught:
     found: Any
     order: list[int]
 
-    def __call__(self, networks: Mapping[str, nn.Module], x: Tensor) -> None:
-        codes = self.found.codes(double(x))[:, self.order]
-        z = torch.as_tensor((codes - codes.mean(0)) / codes.std(0)).to(x)
-        encoder, decoder = networks["encoder"], networks["decoder"]
+    def __call__(self, networks: Mapping[str, nn.Module], rows: Mapping[str, Tensor]) -> None:
+        encoder, decoder, x = cast(Any, networks["encoder"]), cast(Any, networks["decoder"]), rows["x"]
+        beside = {name: rows[name] for name in ("covariates", "exposure") if name in rows}
+        codes = self.found.codes(double(as_read(encoder, rows)))[:, self.order]
+        z = torch.as_tensor((codes - codes.mean(0)) / np.maximum(codes.std(0), 1e-9)).to(x)
         generator = torch.Generator().manual_seed(len(x))
         optimiser = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()], lr=TAUGHT_RATE)
         schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, TAUGHT_STEPS)
         with torch.enable_grad():
             for _ in range(TAUGHT_STEPS):
-                rows = torch.randint(len(x), (TAUGHT_BATCH,), generator=generator).to(x.device)
-                missed = (encoder(x[rows]).mean - z[rows]).square().sum(1)
-                loss = (missed - decoder(z[rows]).log_prob(x[rows])).mean()
+                some = torch.randint(len(x), (TAUGHT_BATCH,), generator=generator).to(x.device)
+                known = {name: values[some] for name, values in beside.items()}
+                missed = (encoder(x[some], **known).mean - z[some]).square().sum(1)
+                loss = (missed - decoder(z[some], **known).log_prob(x[some])).mean()
                 optimiser.zero_grad()
                 loss.backward()
                 optimiser.step()
                 schedule.step()
-        set_widths(networks, x)
+        set_widths(networks, x, beside)
+
+
+def as_read(encoder: Any, rows: Mapping[str, Tensor]) -> Tensor:
+    """Rows as an encoder reads them: of counts, logarithms of what they are relative to what is expected."""
+    return encoder.shown(rows["x"] / rows["exposure"] if "exposure" in rows else rows["x"])
 
 
 def _put(layer: Any, weight: np.ndarray, bias: np.ndarray | None) -> None:

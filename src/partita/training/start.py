@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from partita.networks._building import built
 from partita.recipes import Program
 from partita.recipes.program import Started
+from partita.recipes.unmixed import as_read
 from partita.training.ensemble import Ensemble
 from partita.training.finish import rows_to_look_at
 
@@ -18,12 +19,15 @@ log = logging.getLogger("partita")
 def find_start(program: Program, ensemble: Ensemble) -> Started:
     """What the rows that an ensemble is trained on say; every rank looks for itself, and finds the same."""
     assert program.start is not None
-    started = program.start(_rows(ensemble).double().cpu().numpy(), ensemble.seeds[0])
+    encoder = built(ensemble.recipe.networks)["encoder"]
+    started = program.start(as_read(encoder, _rows(ensemble)).double().cpu().numpy(), ensemble.seeds[0])
     log.info(started.words)
     return started
 
 
-def write_start(ensemble: Ensemble, write: Callable[[Mapping[str, nn.Module], Tensor], None]) -> None:
+def write_start(
+    ensemble: Ensemble, write: Callable[[Mapping[str, nn.Module], Mapping[str, Tensor]], None]
+) -> None:
     """Puts the weights that `write` gives networks into all models of an ensemble that has not taken a step."""
     modules = {name: each.to(ensemble.device) for name, each in built(ensemble.recipe.networks).items()}
     with torch.no_grad():
@@ -33,7 +37,7 @@ def write_start(ensemble: Ensemble, write: Callable[[Mapping[str, nn.Module], Te
                 ensemble.parameters[f"{name}.{key}"].copy_(value)
 
 
-def _rows(ensemble: Ensemble) -> Tensor:
+def _rows(ensemble: Ensemble) -> dict[str, Tensor]:
     """Of those that are trained on, as many as memory bears."""
     index = torch.as_tensor(rows_to_look_at((ensemble.size, *ensemble.x.shape[1:])), device=ensemble.device)
-    return ensemble.observe(index if ensemble.places is None else ensemble.places[index])["x"]
+    return ensemble.observe(index if ensemble.places is None else ensemble.places[index])
