@@ -64,8 +64,8 @@ def _check(recipe: Recipe) -> None:
 
 @dataclass(frozen=True)
 class UnmixedStart:
-    """Where rows, as an encoder reads them, say that a model of so many latents starts. `groups` as given, or None: they
-    are found too."""
+    """Where rows, as an encoder reads them, say that a model of so many latents starts. `groups` as given, or None:
+    they are found too."""
 
     latents: int
     groups: Groups | None

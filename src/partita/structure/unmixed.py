@@ -132,9 +132,9 @@ def unmixed(
         raise ValueError(f"latents must be at least 1 and at most the {x.shape[1]} features, got {latents}")
     if sizes is not None:
         as_groups(tuple(sizes), latents)
-    if curves and bends and sizes is not None and 1 < len(sizes) and len(x) >= FEWEST_TO_BEND:
-        if curvature(x, latents) < CURVED:
-            return _curved(x, latents, sizes, seed)
+    curves = curves and bends and len(x) >= FEWEST_TO_BEND
+    if curves and sizes is not None and len(sizes) > 1 and curvature(x, latents) < CURVED:
+        return _curved(x, latents, sizes, seed)
     principal = Principal.of(x, latents)
     white = principal.white(x)
     white[:, white.var(0) < 0.5] = 0.0  # rounding, where rows have fewer directions than latents

@@ -25,9 +25,7 @@ def find_start(program: Program, ensemble: Ensemble) -> Started:
     return started
 
 
-def write_start(
-    ensemble: Ensemble, write: Callable[[Mapping[str, nn.Module], Mapping[str, Tensor]], None]
-) -> None:
+def write_start(ensemble: Ensemble, write: Callable[[Mapping[str, nn.Module], Mapping[str, Tensor]], None]) -> None:
     """Puts the weights that `write` gives networks into all models of an ensemble that has not taken a step."""
     modules = {name: each.to(ensemble.device) for name, each in built(ensemble.recipe.networks).items()}
     with torch.no_grad():
