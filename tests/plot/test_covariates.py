@@ -19,7 +19,7 @@ def rows():
 @pytest.fixture(scope="module")
 def told(rows):
     x, donor = rows
-    settings = {"groups": (1, 1), "network": "linear", "steps": 40, "device": "cpu", "options": {"restarts": 1}}
+    settings = {"groups": (1, 1), "network": "linear", "steps": 40, "device": "cpu"}
     return pt.Disentangler(**settings).fit(x, covariates={"donor": donor})
 
 
