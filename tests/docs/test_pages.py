@@ -21,6 +21,8 @@ from sybil import Lexeme  # noqa: E402
 from sybil.evaluators.python import PythonEvaluator  # noqa: E402
 from sybil.parsers.markdown import CodeBlockParser, SkipParser  # noqa: E402
 
+from partita.structure import _curving  # noqa: E402
+
 REPOSITORY = Path(__file__).parents[2]
 DATA = REPOSITORY / "../shared/data"
 PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").rglob("*.md"))]
@@ -51,6 +53,8 @@ def test_a_page_runs_as_shown(page, monkeypatch, tmp_path):
         monkeypatch.setenv("PARTITA_DATA", str(DATA.resolve()))
     else:
         monkeypatch.delenv("PARTITA_DATA", raising=False)
+    monkeypatch.setattr(_curving, "MODELS", 1)  # as steps are: short
+    monkeypatch.setattr(_curving, "STEPS", 60)
     parsers = [CodeBlockParser("python", run), CodeBlockParser("text", compare), SkipParser()]
     document = sybil.Document.parse(str(page), *parsers)
     module = ModuleType(f"page_{page.stem}")

@@ -7,9 +7,10 @@ import pytest
 import torch
 
 from partita.data import load
+from partita.estimator import Disentangler
 from partita.recipes import Candidate, Phase, Program, build
 from partita.recipes.program import Started
-from partita.recipes.unmixed import UnmixedStart, _Linear, _NearlyLinear, _order
+from partita.recipes.unmixed import UnmixedStart, _Linear, _NearlyLinear, _order, _Taught
 from partita.structure import align, unmixed
 from partita.structure._unbending import Bend
 from partita.structure.unmixed import Principal, Unmixed
@@ -162,7 +163,7 @@ def test_it_is_refused_where_it_means_nothing():
         build("pdisvae", groups=PAIRS, start="unmixed", restarts=2, **HOUSE)
     with pytest.raises(ValueError, match="needs network"):
         build("pdisvae", groups=PAIRS, start="unmixed", **HOUSE | {"network": "mlp"})
-    with pytest.raises(ValueError, match="Gaussian likelihood, got bernoulli"):
+    with pytest.raises(ValueError, match="Gaussian likelihood or one of counts, got bernoulli"):
         build("pdisvae", groups=PAIRS, start="unmixed", **HOUSE | {"likelihood": "bernoulli"})
     with pytest.raises(ValueError, match="rows of numbers without labels"):
         build("pdisvae", groups=PAIRS, start="unmixed", posterior="full", **HOUSE)
@@ -193,3 +194,36 @@ def test_a_first_phase_without_groups_needs_a_start():
     phase = Phase(lambda groups: build("pdisvae", groups=groups, **HOUSE).recipe)
     with pytest.raises(ValueError, match="give it a recipe, or a start"):
         Program((Candidate((phase,)),))
+
+
+def test_a_network_is_taught_what_it_cannot_hold(data):
+    """Coordinates on a curved surface, here any function of the rows: the encoder's means are these, standardised."""
+    x = data.x.astype(float)
+    found, order = random_unmixed(x, bent=True), [3, 1, 0, 5, 2, 4]
+    program = build("pdisvae", groups=PAIRS, **HOUSE | {"network": "nearly_linear"})
+    model = written(program, _Taught(found, order), data.x)
+    wanted = found.codes(x)[:, order]
+    wanted = (wanted - wanted.mean(0)) / wanted.std(0)
+    codes, log_variance = model.posterior(data.x)
+    assert np.square(codes - wanted).mean() < 0.02
+    assert (log_variance == log_variance[0]).all()
+    error = np.square(model.decode(wanted) - x).mean()
+    assert error < 2 * np.square(x - _linear_fit(wanted, x)).mean()
+
+
+def _linear_fit(z, x):
+    design = np.c_[z, np.ones(len(z))]
+    return design @ np.linalg.lstsq(design, x, rcond=None)[0]
+
+
+def test_counts_are_taught_by_their_likelihood():
+    """Rates that two groups of latents make: read as logarithms, unmixed there, and decoded as rates."""
+    truth = load("groups", groups=(2, 2), size=700, features=12, noise=0.0)
+    rates = np.exp(0.4 * truth.x / truth.x.std() + 2.0)
+    counts = np.random.default_rng(0).poisson(rates)
+    options = {"start": "unmixed"}
+    model = Disentangler(groups=(2, 2), likelihood="poisson", options=options, steps=100, device="cpu").fit(counts)
+    assert model._recipe().architecture.network == "nearly_linear"
+    assert align(model.transform(counts), truth.truth, model.groups_, truth.truth_groups).r2 > 0.85
+    decoded = model.inverse_transform(model.transform(counts))
+    assert np.square(decoded - rates).mean() < 0.3 * np.square(rates - rates.mean(0)).mean()

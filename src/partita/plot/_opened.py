@@ -15,6 +15,7 @@ from partita.measures.gaussian import kl_of_latents
 from partita.studies import Run, Store
 from partita.studies._seen import beside_of
 from partita.training import Model
+from partita.training.covariates import columns_of
 from partita.training.observations import observations
 from partita.training.scale import Scale
 
@@ -32,6 +33,7 @@ class Opened:
     places: np.ndarray | None = None
     feature_names: tuple[str, ...] = ()
     beside: Callable[[Any], dict[str, np.ndarray]] = lambda rows: {}  # what is known of rows of a study beside x
+    covariates: dict[str, np.ndarray] | None = None  # of all rows, where an estimator was fitted with some
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -94,7 +96,7 @@ class Opened:
     def encode(self, rows: Any) -> tuple[np.ndarray, np.ndarray]:
         x = np.asarray(self.x[rows])
         if isinstance(self.model, Disentangler):
-            mean, log_variance = self.model.posterior(x)
+            mean, log_variance = self.model.posterior(x, covariates=self._covariates(rows))
         else:
             mean, log_variance = self.model.posterior(x, beside=self.beside(rows))
         return mean, log_variance
@@ -102,7 +104,13 @@ class Opened:
     def reconstructed(self, rows: Any) -> np.ndarray:
         """Decoded posterior means, with what is known of these rows beside them."""
         mean = self.encode(rows)[0]
-        return self.decode(mean, {} if isinstance(self.model, Disentangler) else self.beside(rows))
+        if isinstance(self.model, Disentangler):
+            knows = self.model.seen_.covariates is not None
+            return self.model.inverse_transform(mean, self._covariates(rows) if knows else None)
+        return self.decode(mean, self.beside(rows))
+
+    def _covariates(self, rows: Any) -> dict[str, np.ndarray] | None:
+        return None if self.covariates is None else {name: values[rows] for name, values in self.covariates.items()}
 
     @property
     def scale(self) -> Scale:
@@ -111,7 +119,8 @@ class Opened:
     def seen_and_error(self, rows: Any) -> tuple[np.ndarray, float]:
         """Rows in the units that the model sees, (n, D), and its squared error there."""
         if isinstance(self.model, Disentangler):
-            return self.model._fitted().seen_and_error(np.asarray(self.x[rows]), self.encode(rows)[0])
+            x, beside = self.model._seen(np.asarray(self.x[rows]), self._covariates(rows))
+            return self.model._fitted().seen_and_error(x, self.encode(rows)[0], beside)
         return self.model.seen_and_error(np.asarray(self.x[rows]), self.encode(rows)[0], self.beside(rows))
 
     def decode(self, z: np.ndarray, beside: dict[str, np.ndarray] | None = None) -> np.ndarray:
@@ -120,10 +129,15 @@ class Opened:
 
 
 def opened(
-    model: Any, X: Any, groups: Sequence | None = None, beside: Callable[[Any], dict[str, np.ndarray]] | None = None
+    model: Any,
+    X: Any,
+    groups: Sequence | None = None,
+    beside: Callable[[Any], dict[str, np.ndarray]] | None = None,
+    covariates: Any = None,
 ) -> Opened:
     """A fitted estimator, a run of a study as `(store, run)`, or what was opened before, beside rows X: an array, or a
-    data set. `beside` is what is known of rows of a study: of `(store, run)` it is found out."""
+    data set. `beside` is what is known of rows of a study: of `(store, run)` it is found out; an estimator that was
+    fitted with covariates is given theirs."""
     if isinstance(model, Opened):
         return model
     known: dict[str, Any] = {}
@@ -137,7 +151,10 @@ def opened(
         x, known["x_scale"] = observations(np.asarray(X))
     if isinstance(model, Disentangler):
         own, known["x_scale"] = model.groups_, model.x_scale_
+        known["covariates"] = None if covariates is None else columns_of(covariates, len(x))
     else:
+        if covariates is not None:
+            raise ValueError("covariates are for a fitted Disentangler: those of a study are columns of its data")
         if beside is None and isinstance(X, Dataset) and not isinstance(model, Model):
             beside = partial(beside_of, store_and_run(model)[1], X)
         model = model_of(model, known["x_scale"])

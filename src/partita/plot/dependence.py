@@ -17,7 +17,13 @@ from partita.structure.merging import Merge
 
 @styled
 def dependence(
-    model: Any, X: Any = None, *, at: float | None = None, time: bool = False, ax: Axes | None = None
+    model: Any,
+    X: Any = None,
+    *,
+    at: float | None = None,
+    time: bool = False,
+    covariates: Any = None,
+    ax: Axes | None = None,
 ) -> Figure:
     """The tree of `structure.discover_groups`: latents that share most meet first, each branch at the nats they share.
 
@@ -32,6 +38,7 @@ def dependence(
     X : rows to encode: an array like that it was fitted on, or a data set.
     at : where to cut, in nats; where the tests say so, where nothing is said.
     time : whether rows follow each other in time.
+    covariates : of the rows, as in `fit`, where the estimator was fitted with some.
     ax : to draw into.
 
     Returns
@@ -47,7 +54,7 @@ def dependence(
     >>> figure.axes[0].get_title(loc="left")
     '2 groups: (z0 z2) (z1)'
     """
-    found = model if isinstance(model, Discovery) else _discovered(model, X, time)
+    found = model if isinstance(model, Discovery) else _discovered(model, X, time, covariates)
     cut = found.cut(at)
     letter = "y" if found.unmixed else "z"
     count = len(found.dependence)
@@ -68,8 +75,8 @@ def dependence(
     return figure_of(ax)
 
 
-def _discovered(model: Any, X: Any, time: bool) -> Discovery:
-    codes = opened(model, X).encode(slice(None))[0]
+def _discovered(model: Any, X: Any, time: bool, covariates: Any) -> Discovery:
+    codes = opened(model, X, covariates=covariates).encode(slice(None))[0]
     return discover_groups(codes, unmix=False, time=time)
 
 

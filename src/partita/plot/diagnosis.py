@@ -43,7 +43,9 @@ LIMITS: dict[str, Limit] = {
 
 
 @styled
-def diagnosis(model: Any, X: Any = None, *, time: bool = False, ax: Axes | None = None) -> Figure:
+def diagnosis(
+    model: Any, X: Any = None, *, time: bool = False, covariates: Any = None, ax: Axes | None = None
+) -> Figure:
     """The verdict of `Disentangler.diagnose` with its reasons, and its numbers, each in units of its limit.
 
     Bars that end right of 1 are on the good side of their limit, those left of it (orange) speak against the groups.
@@ -53,6 +55,7 @@ def diagnosis(model: Any, X: Any = None, *, time: bool = False, ax: Axes | None 
     model : a fitted `Disentangler`, `(store, run)` of a study, or a `Diagnosis`.
     X : rows, best those not trained on: an array like that it was fitted on, or a data set.
     time : whether rows follow each other in time.
+    covariates : of the rows, as in `fit`, where the estimator was fitted with some.
     ax : to draw into: the bars, with the verdict above them and without its reasons.
 
     Returns
@@ -67,7 +70,7 @@ def diagnosis(model: Any, X: Any = None, *, time: bool = False, ax: Axes | None 
     >>> diagnosis(found).axes[-1].texts[0].get_text().partition(":")[0]
     'tie inside the weakest group'
     """
-    found = model if isinstance(model, Diagnosis) else _diagnosed(model, X, time)
+    found = model if isinstance(model, Diagnosis) else _diagnosed(model, X, time, covariates)
     rows = margins(found.numbers)
     if ax is not None:
         _bars(ax, rows)
@@ -101,10 +104,10 @@ def margins(numbers: Mapping[str, float]) -> list[tuple[Limit, float, float]]:
     return rows
 
 
-def _diagnosed(model: Any, X: Any, time: bool) -> Diagnosis:
+def _diagnosed(model: Any, X: Any, time: bool, covariates: Any) -> Diagnosis:
     if isinstance(model, Disentangler):
-        return model.diagnose(np.asarray(X.x if isinstance(X, Dataset) else X), time=time)
-    seen = opened(model, X)
+        return model.diagnose(np.asarray(X.x if isinstance(X, Dataset) else X), time=time, covariates=covariates)
+    seen = opened(model, X, covariates=covariates)
     mean, log_variance = seen.encode(slice(None))
     kl, x, error = kl_of_latents(mean, log_variance), None, None
     if not seen.scale.counts:  # principal components of counts are no match

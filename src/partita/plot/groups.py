@@ -23,6 +23,7 @@ def groups(
     colour: Any = None,
     label: str = "",
     groups: Sequence | None = None,
+    covariates: Any = None,
     ax: Axes | None = None,
 ) -> Figure:
     """Posterior means of rows, a panel a group: two latents against each other, of more than two the two most used.
@@ -38,6 +39,7 @@ def groups(
         nothing is said.
     label : what the colour means.
     groups : which, by their latents, such as `[(0, 3)]`; all where nothing is said.
+    covariates : of the rows, as in `fit`, where the estimator was fitted with some.
     ax : to draw into, where there is one group.
 
     Returns
@@ -53,7 +55,7 @@ def groups(
     >>> [axes.get_ylabel() for axes in figure.axes][:2]
     ['mean of z1', 'mean of z2']
     """
-    seen = opened(model, X)
+    seen = opened(model, X, covariates=covariates)
     shown = parts_shown(groups, seen.groups, seen.latents)
     shade = _shade(seen, X, colour, label)
     figure, axes = panels(len(shown), (4.0, 3.1), ax, "group")

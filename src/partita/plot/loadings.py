@@ -15,7 +15,9 @@ FEATURES_NAMED = 40
 
 
 @styled
-def loadings(model: Any, X: Any, *, latents: Sequence[int] | None = None, ax: Axes | None = None) -> Figure:
+def loadings(
+    model: Any, X: Any, *, latents: Sequence[int] | None = None, covariates: Any = None, ax: Axes | None = None
+) -> Figure:
     """How each feature changes with each latent (`Disentangler.loadings`), the latents in the order of their groups.
 
     Red rises with the latent, blue falls. It is exact where the decoder is linear, else an average over codes of X. Of
@@ -26,6 +28,7 @@ def loadings(model: Any, X: Any, *, latents: Sequence[int] | None = None, ax: Ax
     model : a fitted `Disentangler`, or `(store, run)` of a study.
     X : rows to look at it with: an array like that it was fitted on, or a data set.
     latents : which; all of them, group by group, where nothing is said.
+    covariates : of the rows, as in `fit`, where the estimator was fitted with some.
     ax : to draw into: any vectors, or images with one latent.
 
     Returns
@@ -42,7 +45,7 @@ def loadings(model: Any, X: Any, *, latents: Sequence[int] | None = None, ax: Ax
     >>> np.allclose(drawn, model.loadings())
     True
     """
-    seen = opened(model, X)
+    seen = opened(model, X, covariates=covariates)
     order = [k for group in seen.groups for k in group] if latents is None else [int(k) for k in latents]
     found = seen.loadings[:, order]
     most = max(float(np.abs(found).max()), 1e-12)

@@ -27,7 +27,7 @@ class Mapped:
 
 
 @styled
-def maps(model: Any, X: Any, *, places: Any = None, groups: Sequence | None = None) -> Figure:
+def maps(model: Any, X: Any, *, places: Any = None, groups: Sequence | None = None, covariates: Any = None) -> Figure:
     """The maps and time courses of each group of a movie, the groups that explain most first.
 
     A group is a subspace, and inside it any axes are as good as others: those of largest variance are drawn, three at
@@ -41,6 +41,7 @@ def maps(model: Any, X: Any, *, places: Any = None, groups: Sequence | None = No
     places : (n, 2), row and column of each pixel, where X does not say them; or (features, 2), where X is frames laid
         out as vectors.
     groups : which, by their latents, such as `[(0, 3)]`; all, 12 at most, where nothing is said.
+    covariates : of the rows, as in `fit`, where the estimator was fitted with some.
 
     Returns
     -------
@@ -57,7 +58,7 @@ def maps(model: Any, X: Any, *, places: Any = None, groups: Sequence | None = No
     >>> figure.axes[0].images[0].get_array().shape, len(figure.axes[-1].lines[1].get_xdata())
     ((5, 6), 20)
     """
-    seen = opened(model, X)
+    seen = opened(model, X, covariates=covariates)
     movie = Movie.of(seen, places)
     shown = parts_shown(groups, seen.groups, seen.latents)
     found = sorted((movie.mapped(group) for group in shown), key=lambda each: -each.share)[:GROUPS_SHOWN]

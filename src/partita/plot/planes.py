@@ -18,7 +18,9 @@ ANGLES = np.arange(0, 360, 10)
 
 
 @styled
-def planes(model: Any, X: Any, *, groups: Sequence | None = None, ax: Axes | None = None) -> Figure:
+def planes(
+    model: Any, X: Any, *, groups: Sequence | None = None, covariates: Any = None, ax: Axes | None = None
+) -> Figure:
     """Decoded observations over the plane of each group; of a group of more than two, over its two most used latents.
 
     Of images a grid, each latent from -2 to 2 standard deviations of the prior, all others as in the observation whose
@@ -30,6 +32,7 @@ def planes(model: Any, X: Any, *, groups: Sequence | None = None, ax: Axes | Non
     model : a fitted `Disentangler`, or `(store, run)` of a study.
     X : rows to look at it with: an array like that it was fitted on, or a data set.
     groups : which, by their latents, such as `[(0, 3)]`; all of two or more where nothing is said.
+    covariates : of the rows, as in `fit`, where the estimator was fitted with some.
     ax : to draw into, where there is one group.
 
     Returns
@@ -44,7 +47,7 @@ def planes(model: Any, X: Any, *, groups: Sequence | None = None, ax: Axes | Non
     >>> planes(model, data.x, groups=[(0, 1)]).axes[0].get_ylabel()
     'angle in the plane, degrees'
     """
-    seen = opened(model, X)
+    seen = opened(model, X, covariates=covariates)
     shown = [group for group in parts_shown(groups, seen.groups, seen.latents) if len(group) > 1]
     if not shown:
         raise ValueError("no group has two latents, so there is no plane: plot.traversals shows one latent at a time")

@@ -19,7 +19,9 @@ MARKERS_UP_TO = 60  # features; beyond that a line is clearer than dots
 
 
 @styled
-def reconstructions(model: Any, X: Any, *, rows: Sequence[int] | None = None, ax: Axes | None = None) -> Figure:
+def reconstructions(
+    model: Any, X: Any, *, rows: Sequence[int] | None = None, covariates: Any = None, ax: Axes | None = None
+) -> Figure:
     """Observations, and the same decoded from the means of their posteriors. What is missing the latents do not carry.
 
     Parameters
@@ -27,6 +29,7 @@ def reconstructions(model: Any, X: Any, *, rows: Sequence[int] | None = None, ax
     model : a fitted `Disentangler`, or `(store, run)` of a study.
     X : rows to look at it with: an array like that it was fitted on, or a data set.
     rows : which; some drawn at random, the same every time, where nothing is said.
+    covariates : of the rows, as in `fit`, where the estimator was fitted with some.
     ax : to draw into: any images, or one vector.
 
     Returns
@@ -41,7 +44,7 @@ def reconstructions(model: Any, X: Any, *, rows: Sequence[int] | None = None, ax
     >>> [line.get_label() for line in reconstructions(model, data.x, rows=[3]).axes[0].lines]
     ['original', 'decoded']
     """
-    seen = opened(model, X)
+    seen = opened(model, X, covariates=covariates)
     shown = rows_shown(seen) if rows is None else np.asarray(rows, int)
     originals, decoded = seen.observed(shown), seen.reconstructed(shown)
     if seen.is_image:

@@ -20,7 +20,9 @@ LINES_UP_TO = 200  # features; of more the lines are thinner
 
 
 @styled
-def traversals(model: Any, X: Any, *, latents: Sequence[int] | None = None, ax: Axes | None = None) -> Figure:
+def traversals(
+    model: Any, X: Any, *, latents: Sequence[int] | None = None, covariates: Any = None, ax: Axes | None = None
+) -> Figure:
     """One latent at a time goes from -2 to 2 standard deviations of the prior, and the result is decoded.
 
     Of images a row a latent, all others as in the observation whose code is nearest to 0; groups stand apart. Of
@@ -31,6 +33,7 @@ def traversals(model: Any, X: Any, *, latents: Sequence[int] | None = None, ax: 
     model : a fitted `Disentangler`, or `(store, run)` of a study.
     X : rows to look at it with: an array like that it was fitted on, or a data set.
     latents : which; all of them, group by group, where nothing is said.
+    covariates : of the rows, as in `fit`, where the estimator was fitted with some.
     ax : to draw into: any images, or vectors with one latent.
 
     Returns
@@ -45,7 +48,7 @@ def traversals(model: Any, X: Any, *, latents: Sequence[int] | None = None, ax: 
     >>> len(traversals(model, data.x).axes)  # two panels, each with its colour bar
     4
     """
-    seen = opened(model, X)
+    seen = opened(model, X, covariates=covariates)
     order = [k for group in seen.groups for k in group] if latents is None else [int(k) for k in latents]
     if not set(order) <= set(range(seen.latents)):
         raise ValueError(f"there are no latents {order}: they are 0 to {seen.latents - 1}")

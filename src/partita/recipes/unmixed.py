@@ -26,6 +26,7 @@ log = logging.getLogger("partita")
 # The network of a candidate: that of a linear start first.
 NETWORKS = ("linear", "nearly_linear")
 RIDGE = 1e-3
+TAUGHT_STEPS, TAUGHT_BATCH, TAUGHT_RATE = 1000, 256, 3e-3
 
 
 def starting_unmixed(make: Callable[..., Any], options: Mapping[str, Any]) -> Program:
@@ -70,7 +71,8 @@ def starts_from(likelihood: Any) -> bool:
 
 @dataclass(frozen=True)
 class UnmixedStart:
-    """Where rows say that a model of so many latents starts. `groups` as given, or None: they are found too."""
+    """Where rows, as an encoder reads them, say that a model of so many latents starts. `groups` as given, or None:
+    they are found too."""
 
     latents: int
     groups: Groups | None
@@ -82,14 +84,17 @@ class UnmixedStart:
         if why := why_not(x, self.latents):
             return at_random(why, self.latents, self.groups)
         sizes = None if self.groups is None else tuple(map(len, self.groups))
-        found: Unmixed = unmixed(x, self.latents, sizes, bends="nearly_linear" in self.networks, seed=seed)
+        bends = "nearly_linear" in self.networks
+        found: Unmixed = unmixed(x, self.latents, sizes, bends=bends, curves=bends, seed=seed)
         order, groups = order_of_groups(found.groups, self.groups)
-        bent = found.bend is not None
-        network = self.networks[-1] if bent or len(self.networks) == 1 else self.networks[0]
-        write = _Linear(found, order) if network == "linear" else _NearlyLinear(found, order)
-        how = f"bent, by {found.gain:.2f} nats a row" if bent else "linear"
+        bent, curved = found.bend is not None, found.surface is not None
+        straight = not (bent or curved)
+        network = self.networks[0 if straight else -1]
+        kind = _Linear if network == "linear" else _NearlyLinear
+        write = Taught(found.codes(x)[:, order]) if curved else kind(found, order)
+        how = "on a curved surface" if curved else f"bent, by {found.gain:.2f} nats a row" if bent else "linear"
         words = f"start: the rows are {how}; groups of {', '.join(str(len(g)) for g in groups)}"
-        if not bent and len(self.networks) > 1:
+        if network == "linear" and len(self.networks) > 1:
             words += '; method "ica" with the same groups finds the same latents in a second'
         return Started(self.networks.index(network), groups if self.groups is None else None, write, words)
 
@@ -133,8 +138,8 @@ class _Linear:
     found: Any
     order: list[int]
 
-    def __call__(self, networks: Mapping[str, nn.Module], x: Tensor) -> None:
-        base = self.found.principal
+    def __call__(self, networks: Mapping[str, nn.Module], rows: Mapping[str, Tensor]) -> None:
+        x, base = rows["x"], self.found.principal
         loading = base.axes.T * base.signal @ self.found.rotation[:, self.order]
         unmix = np.linalg.solve(loading.T @ loading + base.noise * np.eye(loading.shape[1]), loading.T)
         encoder, decoder = networks["encoder"].makes_code, networks["decoder"].reads_code
@@ -153,8 +158,8 @@ class _NearlyLinear:
     found: Any
     order: list[int]
 
-    def __call__(self, networks: Mapping[str, nn.Module], x: Tensor) -> None:
-        base, bend = self.found.principal, self.found.bend
+    def __call__(self, networks: Mapping[str, nn.Module], rows: Mapping[str, Tensor]) -> None:
+        x, base, bend = rows["x"], self.found.principal, self.found.bend
         whiten = base.axes / np.sqrt(base.variance)[:, None]
         encoder, decoder = cast(Any, networks["encoder"]), cast(Any, networks["decoder"])
         enter, last = encoder.body[1], encoder.makes_code
@@ -180,6 +185,33 @@ class _NearlyLinear:
         solved = np.linalg.solve(gram, design.T @ double(x.flatten(1)) / len(z))
         put(write, solved[:-1].T, solved[-1])
         set_widths(networks, x)
+
+
+@dataclass(frozen=True)
+class Taught:
+    """Teaches networks coordinates of the rows (n, K), on a curved surface, which they cannot hold as they are: the
+    encoder is fitted to them by least squares, the decoder to the rows by their likelihood."""
+
+    codes: np.ndarray
+
+    def __call__(self, networks: Mapping[str, nn.Module], x: Tensor, expected: Tensor | None = None) -> None:
+        encoder, decoder = cast(Any, networks["encoder"]), cast(Any, networks["decoder"])
+        scaled = (self.codes - self.codes.mean(0)) / np.maximum(self.codes.std(0), 1e-9)
+        z = torch.as_tensor(scaled).to(x)
+        generator = torch.Generator().manual_seed(len(x))
+        optimiser = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()], lr=TAUGHT_RATE)
+        schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, TAUGHT_STEPS)
+        with torch.enable_grad():
+            for _ in range(TAUGHT_STEPS):
+                some = torch.randint(len(x), (TAUGHT_BATCH,), generator=generator).to(x.device)
+                known = {} if expected is None else {"exposure": expected[some]}
+                missed = (encoder(x[some], **known).mean - z[some]).square().sum(1)
+                loss = (missed - decoder(z[some], **known).log_prob(x[some])).mean()
+                optimiser.zero_grad()
+                loss.backward()
+                optimiser.step()
+                schedule.step()
+        set_widths(networks, x, expected)
 
 
 def put(layer: Any, weight: np.ndarray, bias: np.ndarray | None, *, first: int = 0) -> None:

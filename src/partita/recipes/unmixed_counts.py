@@ -12,7 +12,7 @@ from partita.distributions import Groups
 from partita.measures._rates import poisson_regression
 from partita.recipes.closed_form import double, set_widths
 from partita.recipes.program import Started
-from partita.recipes.unmixed import at_random, order_of_groups, put, why_not
+from partita.recipes.unmixed import Taught, at_random, order_of_groups, put, why_not
 
 HALF = 0.5  # a count, added before the logarithm
 DRAWS = 500  # of the noise of a feature
@@ -38,13 +38,18 @@ class UnmixedCounts:
             return at_random(why, self.latents, self.groups)
         logs = logs_of_rates(x, expected)
         sizes = None if self.groups is None else tuple(map(len, self.groups))
-        found = unmixed(logs, self.latents, sizes, bends=False, seed=seed)
+        curves = self.network == "nearly_linear"
+        found = unmixed(logs, self.latents, sizes, bends=False, curves=curves, seed=seed)
         order, groups = order_of_groups(found.groups, self.groups)
+        words = f"start: logarithms of rates are unmixed; groups of {', '.join(str(len(g)) for g in groups)}"
+        if found.surface is not None:
+            write = Taught(found.codes(logs)[:, order])
+            words = words.replace("unmixed", "unmixed on a curved surface")
+            return Started(0, None, write, words)
         base = found.principal
         loading = base.axes.T * base.signal @ found.rotation[:, order]
         inverse = np.linalg.inv(loading.T @ loading + base.noise * np.eye(self.latents))
         codes = (logs - base.mean) @ loading @ inverse
-        words = f"start: logarithms of rates are unmixed; groups of {', '.join(str(len(g)) for g in groups)}"
         return Started(0, groups if self.groups is None else None, _Rates(codes, self.network), words)
 
 

@@ -3,7 +3,6 @@
 Nothing here knows labels or models: an array in, coordinates and their groups out, with what was looked at on the way.
 """
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -12,26 +11,20 @@ import numpy as np
 
 from partita.distributions import Groups, as_groups
 from partita.measures._arrays import as_matrix
-from partita.measures._ica import jade, picard
-from partita.structure._unbending import Bend, Start, Unbent, unbend
-from partita.structure.alignment import align
-from partita.structure.free_groups import Tie, grouped, pairs_of, threshold, ties
-from partita.structure.sized_groups import LEAST_TIE, groups_of_sizes, partitions_of_sizes
+from partita.measures._ica import picard
+from partita.measures._neighbours import multi_information
+from partita.structure._bent_groups import bent_freely, bent_of_sizes, left_over, turned
+from partita.structure._curving import CURVED, Surface, curvature, surfaces_of
+from partita.structure._unbending import Bend
+from partita.structure.free_groups import Tie, grouped, ties
+from partita.structure.sized_groups import LEAST_TIE, groups_of_sizes
 
 FEWEST_ROWS = 60
 WIDE = 1500  # features of rows of which only the leading directions are looked for
 FEWEST_TO_BEND = 400
-BENDS_BY = 0.02  # nats a row by which bending must be likelier, on rows held out
 LEFT_OVER = 1.0  # times what ties two coordinates: more between groups is not left by a linear mixing
 LARGEST = 4  # a larger group that was found may be several that are bent together
-PARTITIONS, PARTITIONS_OF_FEW = 3, 10  # at least, and less the number of latents: few have few partitions
-SEARCH_STEPS = 200
-TURNED_AGAIN, FINALISTS = 2, 2
-TIED = 0.1  # nats a row that the strongest tie between groups counts against them, beyond what ties two, in units of it
-ROWS_TO_COMPARE = 500
-ALIKE = 0.97  # R2 at which two sets of coordinates in groups are one
-RANDOM = 2  # rotations to start from, beside those of ICA
-CUTS = (1.0, 1.5, 2.2, 3.3, 5.0, 7.5)  # factors of what ties, at which groups are cut where none are given
+NEIGHBOURS, ROWS_TO_COMPARE = 20, 3000  # by which surfaces are compared
 
 
 @dataclass(frozen=True)
@@ -88,10 +81,12 @@ class Unmixed:
     bend: Bend | None
     gain: float
     left: float
+    surface: Surface | None = None  # on which rows lie that are curved: `principal` is then of places on it
 
     def codes(self, x: Any) -> np.ndarray:
         """The coordinates of rows (n, D), (n, K)."""
-        white = self.principal.white(as_matrix(x, "x"))
+        x = as_matrix(x, "x")
+        white = self.principal.white(x if self.surface is None else self.surface(x))
         return white @ self.rotation if self.bend is None else self.bend(white)
 
     def grouped_anew(self, x: np.ndarray, sizes: tuple[int, ...] | None) -> Groups:
@@ -100,7 +95,13 @@ class Unmixed:
 
 
 def unmixed(
-    x: Any, latents: int, sizes: tuple[int, ...] | None = None, *, bends: bool = True, seed: int = 0
+    x: Any,
+    latents: int,
+    sizes: tuple[int, ...] | None = None,
+    *,
+    bends: bool = True,
+    curves: bool = False,
+    seed: int = 0,
 ) -> Unmixed:
     """Coordinates of rows in groups that are as independent as rows held out can tell.
 
@@ -110,12 +111,17 @@ def unmixed(
     together by likelihood from several starts (Picard-O and JADE, the best partitions), and kept where rows held out
     are likelier by 0.02 nats.
 
+    Principal coordinates cut through rows that lie on a curved surface, a ring of tuning curves say. Where rows off
+    their plane can be predicted from places on it, coordinates on the surface by small autoencoders take their place:
+    of three, those whose groups share the least information.
+
     Parameters
     ----------
     x : (n, D), at least 60 rows.
     latents : number of coordinates, at most D.
     sizes : of the groups, which come in this order; None: number and sizes are found.
     bends : whether to look for a bend at all, which takes seconds and at least 400 rows.
+    curves : whether to look for a curved surface too, where sizes are given; half a minute where there is one.
     seed : of all that is drawn.
 
     Returns
@@ -137,144 +143,39 @@ def unmixed(
         raise ValueError(f"latents must be at least 1 and at most the {x.shape[1]} features, got {latents}")
     if sizes is not None:
         as_groups(tuple(sizes), latents)
+    if curves and len(x) >= FEWEST_TO_BEND and sizes is not None and len(sizes) > 1 and curvature(x, latents) < CURVED:
+        return _curved(x, latents, sizes, seed)
     principal = Principal.of(x, latents)
     white = principal.white(x)
     white[:, white.var(0) < 0.5] = 0.0  # rounding, where rows have fewer directions than latents
-    rotation = _turned(partial(picard, seed=seed), white)
+    rotation = turned(partial(picard, seed=seed), white)
     groups, found = _grouped(principal, white, rotation, sizes)
-    left = _left_over(found, groups)
+    left = left_over(found, groups)
     linear = Unmixed(principal, rotation, groups, None, 0.0, left)
     if not bends or latents < 2 or len(x) < FEWEST_TO_BEND:
         return linear
-    if sizes is None:
-        return _bent_free(linear, white, seed) if len(groups) == 1 or max(map(len, groups)) > LARGEST else linear
-    return _bent_sized(linear, white, sizes, seed) if left > LEFT_OVER else linear
+    best = None
+    if sizes is not None and left > LEFT_OVER:
+        best = bent_of_sizes(white, rotation, groups, sizes, seed)
+    elif sizes is None and (len(groups) == 1 or max(map(len, groups)) > LARGEST):
+        best = bent_freely(white, rotation, seed)
+    return linear if best is None else replace(linear, groups=best.groups, bend=best.bend, gain=best.gain)
 
 
-def _bent_sized(linear: Unmixed, white: np.ndarray, sizes: tuple[int, ...], seed: int) -> Unmixed:
-    """Searched twice: from linear coordinates, then from the likeliest bent ones turned and grouped again, which shows
-    more once they are half unbent. The groups of the linear coordinates go on throughout."""
-    rng, latents = np.random.default_rng(seed), white.shape[1]
-    # where the rows are bent, ICA may turn away from the truth as one
-    drawn = [np.linalg.qr(rng.standard_normal((latents, latents)))[0] for _ in range(RANDOM)]
-    starts, many = [_straight(linear.rotation, linear.groups)], max(PARTITIONS, PARTITIONS_OF_FEW - latents)
-    for rotation, most in ((linear.rotation, many), (_turned(jade, white), many), *((r, 1) for r in drawn)):
-        # noise is the least of what makes groups of bent coordinates dependent
-        groupings = partitions_of_sizes(white @ rotation, sizes, None, most)
-        starts += [_straight(rotation, groups, len(starts) + number) for number, groups in enumerate(groupings)]
-    first, *others = unbend(white, starts, seed, SEARCH_STEPS, settle=False)
-    starts = [first.on, *(each.on for each in others[:TURNED_AGAIN])]
-    for each in _best([first, *others], white, TURNED_AGAIN):
-        for solve in (partial(picard, seed=seed), jade):
-            bend = _made_independent(each.codes, white, solve)
-            starts += [Start(bend, groups) for groups in partitions_of_sizes(bend(white), sizes, None, 2)]
-    first, *others = unbend(white, starts, seed, SEARCH_STEPS, settle=False)
-    last = [first.on, *(each.on for each in _best(others, white, FINALISTS))]
-    *ended, straight = unbend(white, [*last, _straight(linear.rotation, linear.groups, bends=False)], seed)
-    return _kept(linear, _best(ended, white)[0], straight)
+def _curved(x: np.ndarray, latents: int, sizes: tuple[int, ...], seed: int) -> Unmixed:
+    """On each of several surfaces unmixed as ever. Likelihoods of places on different surfaces do not compare; what
+    their groups share does."""
+    rows = np.sort(np.random.default_rng(seed).permutation(len(x))[:ROWS_TO_COMPARE])
 
+    def shared(found: Unmixed) -> float:
+        codes = found.codes(x[rows])
+        for group in map(list, found.groups):
+            codes[:, group] = Principal.of(codes[:, group], len(group)).white(codes[:, group])
+        return multi_information(codes, found.groups, neighbours=NEIGHBOURS, seed=seed)
 
-def _kept(linear: Unmixed, best: Unbent, straight: Unbent) -> Unmixed:
-    """The bend, where it gains enough over coordinates that are `straight`; else the linear ones."""
-    gain = best.likelihood - straight.likelihood
-    if gain < BENDS_BY:
-        return linear
-    return replace(linear, groups=best.start.groups, bend=best.codes, gain=gain)
-
-
-def _straight(rotation: np.ndarray, groups: Groups, seed: int = 0, *, bends: bool = True) -> Start:
-    return Start(Bend.straight(rotation, seed), groups, bends)
-
-
-def _best(ended: Sequence[Unbent], white: np.ndarray, most: int = 1) -> list[Unbent]:
-    """The best that differ: the likeliest, less what still ties their groups. Likelihood alone takes parts of a large
-    group for groups, and latents of one for those of another: a mixture of Gaussians fills it badly, and what it holds
-    together a bend can imitate."""
-
-    def worth(each: Unbent) -> float:
-        return each.likelihood - TIED * max(0.0, _left_over(ties(each.codes(white)), each.start.groups) - 1)
-
-    found: list[Unbent] = []
-    for each in sorted(ended, key=worth, reverse=True):
-        if len(found) < most and not any(_alike(each, other, white[:ROWS_TO_COMPARE]) for other in found):
-            found.append(each)
-    return found
-
-
-def _alike(one: Unbent, other: Unbent, white: np.ndarray) -> bool:
-    if sorted(map(len, one.start.groups)) != sorted(map(len, other.start.groups)):
-        return False
-    return align(one.codes(white), other.codes(white), one.start.groups, other.start.groups).r2 > ALIKE
-
-
-def _bent_free(linear: Unmixed, white: np.ndarray, seed: int) -> Unmixed:
-    """Partitions at several cuts of what ties coordinates, of linear ones and then of those that are half unbent."""
-    cuts = _cuts(white @ linear.rotation, CUTS)
-    if len(cuts) < 2:
-        return linear
-    search = partial(unbend, white, seed=seed, steps=SEARCH_STEPS, settle=False)
-    ended = [search([_straight(linear.rotation, groups)])[0] for groups in cuts]
-    starts: dict[Any, Start] = {}
-    for each in _best(ended, white, TURNED_AGAIN):
-        for bend in (each.codes, _made_independent(each.codes, white, partial(picard, seed=seed))):
-            for groups in _cuts(bend(white), CUTS[::2]):
-                starts.setdefault((bend is each.codes, frozenset(groups)), Start(bend, groups))
-    ended += [search([start])[0] for start in starts.values()]
-    ended = [unbend(white, [each.on], seed)[0] for each in _best(ended, white, FINALISTS)]
-    best = _best([*ended, *_merged(_best(ended, white)[0], white, seed)], white)[0]
-    (straight,) = unbend(white, [_straight(linear.rotation, best.start.groups, bends=False)], seed)
-    return _kept(linear, best, straight)
-
-
-def _merged(ended: Unbent, white: np.ndarray, seed: int) -> list[Unbent]:
-    """What becomes of groups that are still tied when they are one, as long as any are."""
-    found = []
-    while True:
-        groups = _joined(ties(ended.codes(white)), ended.start.groups)
-        if groups is None:
-            return found
-        (ended,) = unbend(white, [Start(ended.codes, groups)], seed, SEARCH_STEPS)
-        found.append(ended)
-
-
-def _joined(found: list[Tie], groups: Groups) -> Groups | None:
-    """The groups with those that the strongest tie between any joined, two if any ties two; None where none does."""
-    joins = []
-    for tie in found:
-        met = [group for group in groups if set(group) & set(tie.members)]
-        if len(met) > 1 and tie.strength > threshold(len(tie.members), sum(map(len, groups))):
-            joins.append(met)
-    if not joins:
-        return None
-    met = min(joins, key=len)  # the first of them is the strongest
-    return (*(group for group in groups if group not in met), tuple(sorted(k for group in met for k in group)))
-
-
-def _cuts(codes: np.ndarray, factors: Sequence[float]) -> list[Groups]:
-    """Partitions at these factors of what ties."""
-    found = ties(codes)
-    return list(dict.fromkeys(grouped(found, codes.shape[1], factor) for factor in factors))
-
-
-def _made_independent(bend: Bend, white: np.ndarray, solve: Callable[[np.ndarray], np.ndarray]) -> Bend:
-    """Bent coordinates made white and turned by ICA, as rows are: half unbent they show more."""
-    codes = bend(white)
-    centre = codes.mean(0)
-    values, vectors = np.linalg.eigh(np.cov(codes.T, bias=True))
-    matrix = vectors / np.sqrt(np.maximum(values, 1e-9))
-    return bend.mapped(matrix @ _turned(solve, (codes - centre) @ matrix), centre)
-
-
-def _turned(solve: Callable[[np.ndarray], np.ndarray], white: np.ndarray) -> np.ndarray:
-    """The rotation that `solve` finds for white coordinates. Those that are 0 stay as they are: turned with the others,
-    they would tie them all."""
-    alive = white.any(0)
-    if alive.all():
-        return solve(white).T
-    rotation = np.eye(white.shape[1])
-    if alive.any():
-        rotation[np.ix_(alive, alive)] = solve(white[:, alive]).T
-    return rotation
+    surfaces = surfaces_of(x, latents, seed)
+    found = [replace(unmixed(each(x), latents, sizes, seed=seed), surface=each) for each in surfaces]
+    return min(found, key=shared)
 
 
 def _grouped(
@@ -289,10 +190,3 @@ def _signal(principal: Principal, white: np.ndarray, rotation: np.ndarray) -> tu
     """Coordinates whose signals, without the noise, are of unit variance; and the covariance of their noise."""
     codes = white * (np.sqrt(principal.variance) / principal.signal) @ rotation
     return codes, rotation.T @ np.diag(principal.noise / principal.signal**2) @ rotation
-
-
-def _left_over(found: list[Tie], groups: Groups) -> float:
-    latents = sum(map(len, groups))
-    apart = set(pairs_of(groups))
-    strongest = max((tie.strength for tie in found if tie.members in apart), default=0.0)
-    return strongest / threshold(2, latents) if latents > 1 else 0.0

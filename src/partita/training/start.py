@@ -33,6 +33,7 @@ def write_start(ensemble: Ensemble, write: Callable[..., None], step: int = 0) -
         for name, module in modules.items():
             for key, value in module.named_parameters():
                 ensemble.parameters[f"{name}.{key}"].copy_(value)
+        ensemble.ranks.share(list(ensemble.parameters.values()))  # what is taught is alike, not the same, on each
 
 
 def _rows(ensemble: Ensemble) -> list[Tensor]:

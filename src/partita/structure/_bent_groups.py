@@ -1,0 +1,165 @@
+"""Groups of coordinates that are bent: the search for groups and a bend that together make rows held out likely."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from partita.distributions import Groups
+from partita.measures._ica import jade, picard
+from partita.structure._unbending import Bend, Start, Unbent, unbend
+from partita.structure.alignment import align
+from partita.structure.free_groups import Tie, grouped, pairs_of, threshold, ties
+from partita.structure.sized_groups import partitions_of_sizes
+
+BENDS_BY = 0.02  # nats a row by which bending must be likelier, on rows held out
+PARTITIONS, PARTITIONS_OF_FEW = 3, 10  # at least, and less the number of latents: few have few partitions
+SEARCH_STEPS = 200
+TURNED_AGAIN, FINALISTS = 2, 2
+TIED = 0.1  # nats a row that the strongest tie between groups counts against them, beyond what ties two, in units of it
+ROWS_TO_COMPARE, ALIKE = 500, 0.97  # R2 at which two sets of coordinates in groups are one
+RANDOM = 2  # rotations to start from, beside those of ICA
+CUTS = (1.0, 1.5, 2.2, 3.3, 5.0, 7.5)  # factors of what ties, at which groups are cut where none are given
+
+
+@dataclass(frozen=True)
+class BentGroups:
+    """A bend, the groups of its coordinates, and by how many nats a row it is likelier than none."""
+
+    groups: Groups
+    bend: Bend
+    gain: float
+
+
+def bent_of_sizes(
+    white: np.ndarray, rotation: np.ndarray, groups: Groups, sizes: tuple[int, ...], seed: int
+) -> BentGroups | None:
+    """Searched twice: from linear coordinates, then from the likeliest bent ones turned and grouped again, which shows
+    more once they are half unbent. The groups of the linear coordinates go on throughout."""
+    rng, latents = np.random.default_rng(seed), white.shape[1]
+    # where the rows are bent, ICA may turn away from the truth as one
+    drawn = [np.linalg.qr(rng.standard_normal((latents, latents)))[0] for _ in range(RANDOM)]
+    starts, many = [_straight(rotation, groups)], max(PARTITIONS, PARTITIONS_OF_FEW - latents)
+    for turn, most in ((rotation, many), (turned(jade, white), many), *((r, 1) for r in drawn)):
+        # noise is the least of what makes groups of bent coordinates dependent
+        groupings = partitions_of_sizes(white @ turn, sizes, None, most)
+        starts += [_straight(turn, each, len(starts) + number) for number, each in enumerate(groupings)]
+    first, *others = unbend(white, starts, seed, SEARCH_STEPS, settle=False)
+    starts = [first.on, *(each.on for each in others[:TURNED_AGAIN])]
+    for each in _best([first, *others], white, TURNED_AGAIN):
+        for solve in (partial(picard, seed=seed), jade):
+            bend = _made_independent(each.codes, white, solve)
+            starts += [Start(bend, found) for found in partitions_of_sizes(bend(white), sizes, None, 2)]
+    first, *others = unbend(white, starts, seed, SEARCH_STEPS, settle=False)
+    last = [first.on, *(each.on for each in _best(others, white, FINALISTS))]
+    *ended, straight = unbend(white, [*last, _straight(rotation, groups, bends=False)], seed)
+    return _kept(_best(ended, white)[0], straight)
+
+
+def bent_freely(white: np.ndarray, rotation: np.ndarray, seed: int) -> BentGroups | None:
+    """Partitions at several cuts of what ties coordinates, of linear ones and then of those that are half unbent."""
+    cuts = _cuts(white @ rotation, CUTS)
+    if len(cuts) < 2:
+        return None
+    search = partial(unbend, white, seed=seed, steps=SEARCH_STEPS, settle=False)
+    ended = [search([_straight(rotation, groups)])[0] for groups in cuts]
+    starts: dict[tuple, Start] = {}
+    for each in _best(ended, white, TURNED_AGAIN):
+        for bend in (each.codes, _made_independent(each.codes, white, partial(picard, seed=seed))):
+            for groups in _cuts(bend(white), CUTS[::2]):
+                starts.setdefault((bend is each.codes, frozenset(groups)), Start(bend, groups))
+    ended += [search([start])[0] for start in starts.values()]
+    ended = [unbend(white, [each.on], seed)[0] for each in _best(ended, white, FINALISTS)]
+    best = _best([*ended, *_merged(_best(ended, white)[0], white, seed)], white)[0]
+    (straight,) = unbend(white, [_straight(rotation, best.start.groups, bends=False)], seed)
+    return _kept(best, straight)
+
+
+def _kept(best: Unbent, straight: Unbent) -> BentGroups | None:
+    """The bend, where it gains enough over coordinates that are `straight`."""
+    gain = best.likelihood - straight.likelihood
+    return None if gain < BENDS_BY else BentGroups(best.start.groups, best.codes, gain)
+
+
+def _straight(rotation: np.ndarray, groups: Groups, seed: int = 0, *, bends: bool = True) -> Start:
+    return Start(Bend.straight(rotation, seed), groups, bends)
+
+
+def _best(ended: Sequence[Unbent], white: np.ndarray, most: int = 1) -> list[Unbent]:
+    """The best that differ: the likeliest, less what still ties their groups. Likelihood alone takes parts of a large
+    group for groups, and latents of one for those of another: a mixture of Gaussians fills it badly, and what it holds
+    together a bend can imitate."""
+
+    def worth(each: Unbent) -> float:
+        return each.likelihood - TIED * max(0.0, left_over(ties(each.codes(white)), each.start.groups) - 1)
+
+    found: list[Unbent] = []
+    for each in sorted(ended, key=worth, reverse=True):
+        if len(found) < most and not any(_alike(each, other, white[:ROWS_TO_COMPARE]) for other in found):
+            found.append(each)
+    return found
+
+
+def _alike(one: Unbent, other: Unbent, white: np.ndarray) -> bool:
+    if sorted(map(len, one.start.groups)) != sorted(map(len, other.start.groups)):
+        return False
+    return align(one.codes(white), other.codes(white), one.start.groups, other.start.groups).r2 > ALIKE
+
+
+def _merged(ended: Unbent, white: np.ndarray, seed: int) -> list[Unbent]:
+    """What becomes of groups that are still tied when they are one, as long as any are."""
+    found = []
+    while True:
+        groups = _joined(ties(ended.codes(white)), ended.start.groups)
+        if groups is None:
+            return found
+        (ended,) = unbend(white, [Start(ended.codes, groups)], seed, SEARCH_STEPS)
+        found.append(ended)
+
+
+def _joined(found: list[Tie], groups: Groups) -> Groups | None:
+    """The groups with those that the strongest tie between any joined, two if any ties two; None where none does."""
+    joins = []
+    for tie in found:
+        met = [group for group in groups if set(group) & set(tie.members)]
+        if len(met) > 1 and tie.strength > threshold(len(tie.members), sum(map(len, groups))):
+            joins.append(met)
+    if not joins:
+        return None
+    met = min(joins, key=len)  # the first of them is the strongest
+    return (*(group for group in groups if group not in met), tuple(sorted(k for group in met for k in group)))
+
+
+def _cuts(codes: np.ndarray, factors: Sequence[float]) -> list[Groups]:
+    """Partitions at these factors of what ties."""
+    found = ties(codes)
+    return list(dict.fromkeys(grouped(found, codes.shape[1], factor) for factor in factors))
+
+
+def _made_independent(bend: Bend, white: np.ndarray, solve: Callable[[np.ndarray], np.ndarray]) -> Bend:
+    """Bent coordinates made white and turned by ICA, as rows are: half unbent they show more."""
+    codes = bend(white)
+    centre = codes.mean(0)
+    values, vectors = np.linalg.eigh(np.cov(codes.T, bias=True))
+    matrix = vectors / np.sqrt(np.maximum(values, 1e-9))
+    return bend.mapped(matrix @ turned(solve, (codes - centre) @ matrix), centre)
+
+
+def turned(solve: Callable[[np.ndarray], np.ndarray], white: np.ndarray) -> np.ndarray:
+    """The rotation that `solve` finds for white coordinates. Those that are 0 stay as they are: turned with the others,
+    they would tie them all."""
+    alive = white.any(0)
+    if alive.all():
+        return solve(white).T
+    rotation = np.eye(white.shape[1])
+    if alive.any():
+        rotation[np.ix_(alive, alive)] = solve(white[:, alive]).T
+    return rotation
+
+
+def left_over(found: list[Tie], groups: Groups) -> float:
+    latents = sum(map(len, groups))
+    apart = set(pairs_of(groups))
+    strongest = max((tie.strength for tie in found if tie.members in apart), default=0.0)
+    return strongest / threshold(2, latents) if latents > 1 else 0.0
