@@ -6,8 +6,8 @@ import pytest
 from partita.data import load
 from partita.estimator import Disentangler
 from partita.measures._rates import poisson_regression
-from partita.recipes.unmixed_counts import logs_of_rates
-from partita.structure import align
+from partita.recipes.unmixed_counts import UnmixedCounts, logs_of_rates
+from partita.structure import _curving, align
 
 SETTINGS = {"groups": (2, 2, 2), "steps": 1, "device": "cpu"}
 
@@ -75,3 +75,21 @@ def test_few_counts_start_at_random(caplog):
     x = np.random.default_rng(0).poisson(3.0, (40, 8))
     Disentangler(**SETTINGS).fit(x)
     assert "too few to unmix 6 latents" in caplog.text
+
+
+def test_counts_on_a_curved_surface_are_taught(monkeypatch):
+    """Neurons tuned to an angle, and two to something else: the angle is in the pair of latents."""
+    monkeypatch.setattr(_curving, "STEPS", 300)
+    rng = np.random.default_rng(0)
+    angle, loud = rng.uniform(0, 2 * np.pi, 800), rng.uniform(-1, 1, 800)
+    preferred = np.linspace(0, 2 * np.pi, 18, endpoint=False)
+    logs = np.c_[3 * np.cos(angle[:, None] - preferred), np.outer(loud, [1.0, -1.0])]
+    logs[:, :18] = np.logaddexp(logs[:, :18], 0)  # silent away from its angle: a line would not do
+    rates = 20 * np.exp(logs - 1)
+    start = UnmixedCounts(3, ((0, 1), (2,)), "nearly_linear")
+    found = start(rng.poisson(rates).astype(float), 0, rates.mean(0))
+    assert "on a curved surface" in found.words
+    ring, truth = found.write.codes[:, :2], np.c_[np.cos(angle), np.sin(angle)]
+    told = np.c_[ring, ring**2, ring.prod(1), ring**3, np.ones(800)]
+    left = truth - told @ np.linalg.lstsq(told, truth, rcond=None)[0]
+    assert left.var() / truth.var() < 0.3

@@ -52,7 +52,7 @@ def test_a_surface_has_coordinates_that_rows_can_be_told_from(monkeypatch):
 def test_curved_rows_are_unmixed_on_a_surface_where_that_is_asked_for(monkeypatch):
     monkeypatch.setattr(_curving, "STEPS", 300)
     x, angle = tuned(500)
-    assert unmixed(x, 3, (2, 1), bends=False, curves=True).surface is None
+    assert unmixed(x, 3, (2, 1), bends=False).surface is None
     found = unmixed(x, 3, (2, 1), curves=True)
     assert found.surface is not None
     codes = found.codes(x)

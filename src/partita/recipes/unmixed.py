@@ -138,8 +138,8 @@ class _Linear:
     found: Any
     order: list[int]
 
-    def __call__(self, networks: Mapping[str, nn.Module], rows: Mapping[str, Tensor]) -> None:
-        x, base = rows["x"], self.found.principal
+    def __call__(self, networks: Mapping[str, nn.Module], x: Tensor) -> None:
+        base = self.found.principal
         loading = base.axes.T * base.signal @ self.found.rotation[:, self.order]
         unmix = np.linalg.solve(loading.T @ loading + base.noise * np.eye(loading.shape[1]), loading.T)
         encoder, decoder = networks["encoder"].makes_code, networks["decoder"].reads_code
@@ -158,8 +158,8 @@ class _NearlyLinear:
     found: Any
     order: list[int]
 
-    def __call__(self, networks: Mapping[str, nn.Module], rows: Mapping[str, Tensor]) -> None:
-        x, base, bend = rows["x"], self.found.principal, self.found.bend
+    def __call__(self, networks: Mapping[str, nn.Module], x: Tensor) -> None:
+        base, bend = self.found.principal, self.found.bend
         whiten = base.axes / np.sqrt(base.variance)[:, None]
         encoder, decoder = cast(Any, networks["encoder"]), cast(Any, networks["decoder"])
         enter, last = encoder.body[1], encoder.makes_code
