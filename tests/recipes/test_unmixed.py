@@ -9,7 +9,7 @@ import torch
 from partita.data import load
 from partita.recipes import Candidate, Phase, Program, build
 from partita.recipes.program import Started
-from partita.recipes.unmixed import UnmixedStart, _Linear, _NearlyLinear, _order
+from partita.recipes.unmixed import UnmixedStart, _Linear, _NearlyLinear, order_of_groups
 from partita.structure import align, unmixed
 from partita.structure._unbending import Bend
 from partita.structure.unmixed import Principal, Unmixed
@@ -84,11 +84,11 @@ def test_a_nearly_linear_encoder_is_the_bend(data, bent):
 
 
 def test_latents_go_where_they_were_asked_for():
-    assert _order(((4, 5), (0,), (1, 2, 3)), ((1, 3), (0,), (2, 4, 5))) == (
+    assert order_of_groups(((4, 5), (0,), (1, 2, 3)), ((1, 3), (0,), (2, 4, 5))) == (
         [0, 4, 1, 5, 2, 3],
         ((1, 3), (0,), (2, 4, 5)),
     )
-    assert _order(((0,), (1, 3), (2, 4)), None) == ([1, 3, 2, 4, 0], ((0, 1), (2, 3), (4,)))
+    assert order_of_groups(((0,), (1, 3), (2, 4)), None) == ([1, 3, 2, 4, 0], ((0, 1), (2, 3), (4,)))
 
 
 @pytest.mark.parametrize("groups", [PAIRS, ((0, 3), (1, 4), (2, 5)), "auto"])
@@ -162,7 +162,7 @@ def test_it_is_refused_where_it_means_nothing():
         build("pdisvae", groups=PAIRS, start="unmixed", restarts=2, **HOUSE)
     with pytest.raises(ValueError, match="needs network"):
         build("pdisvae", groups=PAIRS, start="unmixed", **HOUSE | {"network": "mlp"})
-    with pytest.raises(ValueError, match="Gaussian likelihood, got bernoulli"):
+    with pytest.raises(ValueError, match="Gaussian likelihood or counts, got bernoulli"):
         build("pdisvae", groups=PAIRS, start="unmixed", **HOUSE | {"likelihood": "bernoulli"})
     with pytest.raises(ValueError, match="rows of numbers without labels"):
         build("pdisvae", groups=PAIRS, start="unmixed", posterior="full", **HOUSE)
