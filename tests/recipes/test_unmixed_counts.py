@@ -6,7 +6,7 @@ import pytest
 from partita.data import load
 from partita.estimator import Disentangler
 from partita.measures._rates import poisson_regression
-from partita.recipes.unmixed_counts import UnmixedCounts, logs_of_rates
+from partita.recipes._unmixed_counts import UnmixedCounts, logs_of_rates
 from partita.structure import _curving, align
 
 SETTINGS = {"groups": (2, 2, 2), "steps": 1, "device": "cpu"}

@@ -49,7 +49,7 @@ def starting_unmixed(make: Callable[..., Any], options: Mapping[str, Any]) -> Pr
     _check(first)
     groups = None if given == "auto" else first.groups
     if counts:
-        from partita.recipes.unmixed_counts import UnmixedCounts
+        from partita.recipes._unmixed_counts import UnmixedCounts
 
         return Program(tuple(candidates), start=UnmixedCounts(first.architecture.latents, groups, chosen[0]))
     return Program(tuple(candidates), start=UnmixedStart(first.architecture.latents, groups, chosen))
