@@ -87,7 +87,10 @@ class StudyFolder:
         if any(row["bound_of"] == "held-out" for row in known):
             known = [row for row in known if row["bound_of"] == "held-out"]  # the others knew their rows
         best = max(known, key=lambda row: row["bound"])
-        return best["id"], f"the best {best['bound_of']} bound of {len(known)} runs, {best['bound']:.4g} nats a row"
+        among = (
+            f"the best {best['bound_of']} bound of {len(known)} runs" if len(known) > 1 else "the only one to choose"
+        )
+        return best["id"], f"{among}, {best['bound']:.4g} nats a row"
 
     def _row(self, name: str, run: Run | str) -> dict[str, Any]:
         if isinstance(run, str):
