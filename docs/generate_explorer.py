@@ -24,6 +24,8 @@ PAGE = f"http://127.0.0.1:{PORT}/"
 FRAME = (1180, 690)
 WIDTH = 860  # of the animation
 MOST_BYTES = 1_500_000
+READY = """() => !document.querySelector('.waiting')
+    && [...document.querySelectorAll('.decoded')].every(each => each.dataset.decoded)"""
 
 
 def main() -> None:
@@ -45,7 +47,7 @@ def main() -> None:
 
 def trained() -> str:
     out = tempfile.mkdtemp()
-    asked = "--data pdsprites --latents 3 --steps 3000 --seeds 0 --out".split()
+    asked = ["--data", "pdsprites", "--latents", "3", "--steps", "3000", "--seeds", "0", "--out"]
     for method in (["pdisvae", "--groups", "2,1"], ["vae"]):
         subprocess.run([sys.executable, "-m", "partita", "train", *method, *asked, out], check=True)
     subprocess.run([sys.executable, "-m", "partita", "evaluate", out], check=True)
@@ -70,36 +72,50 @@ def opened(page: Page, view: str, more: str = "") -> None:
     page.goto(f"{PAGE}{row.get_attribute('href')}&view={view}{more}")
     page.wait_for_selector("nav")
     for _ in range(240):
-        if page.evaluate("!document.querySelector('.waiting') && [...document.querySelectorAll('.decoded')].every(e => e.dataset.decoded)"):
+        if page.evaluate(READY):
             break
         page.wait_for_timeout(250)
     page.wait_for_timeout(1200)
 
 
-def stills(page: Page, views: tuple[str, ...] = ("turn", "codes", "latents", "groups", "training"), kind: str = "") -> None:
+def stills(
+    page: Page, views: tuple[str, ...] = ("turn", "codes", "latents", "groups", "training"), kind: str = ""
+) -> None:
     for view in views:
         opened(page, view)
         if view == "codes":
             lasso(page, lambda: None)
             page.wait_for_timeout(500)
-        picture = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
-        picture.quantize(128, dither=Image.Dither.NONE).save(FIGURES / f"explorer-{view}{kind}.png", optimize=True)
+        keep(page, f"{view}{kind}")
     if not kind:
         page.goto(PAGE)
         page.wait_for_selector("table.runs")
         page.wait_for_timeout(500)
-        page.screenshot(path=FIGURES / "explorer-runs.png")
+        keep(page, "runs")
         opened(page, "turn")
         page.get_by_label("Compare with").select_option(index=1)
-        page.wait_for_timeout(2000)
-        page.screenshot(path=FIGURES / "explorer-compare.png")
+        page.wait_for_timeout(2500)
+        keep(page, "compare")
     page.close()
+
+
+def keep(page: Page, name: str) -> None:
+    """What is seen, without the empty space below it."""
+    ends = (
+        "() => Math.max(...[...document.querySelectorAll('main > *')].map(each => each.getBoundingClientRect().bottom))"
+    )
+    picture = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
+    picture = picture.crop((0, 0, picture.width, min(picture.height, int(page.evaluate(ends)) + 32)))
+    picture.quantize(160, dither=Image.Dither.NONE).save(FIGURES / f"explorer-{name}.png", optimize=True)
 
 
 def lasso(page: Page, snap) -> None:
     box = page.locator(".stage").bounding_box()
     assert box is not None
-    middle, reach = (box["x"] + box["width"] * 0.34, box["y"] + box["height"] * 0.6), (box["width"] * 0.13, box["height"] * 0.2)
+    middle, reach = (
+        (box["x"] + box["width"] * 0.34, box["y"] + box["height"] * 0.6),
+        (box["width"] * 0.13, box["height"] * 0.2),
+    )
     page.keyboard.down("Shift")
     page.mouse.move(middle[0] + reach[0], middle[1])
     page.mouse.down()

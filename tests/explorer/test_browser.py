@@ -5,22 +5,23 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import parse_qs
 
 import numpy as np
 import pytest
 import torch
 from PIL import Image
+from tests.explorer.conftest import Served, serving
+from tests.explorer.seen import Seen, as_npy, as_png, levels, model_of
 
 from partita.data import load
 from partita.explorer._study import StudyFolder
 from partita.explorer.single_file import write_single_file
 from partita.studies import Store, plan, train
-from partita.training import Model
-from tests.explorer.conftest import Served, serving
 
 CPU = torch.device("cpu")
-CHROMIUM = next((path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None)
+CHROMIUM = next(
+    (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
+)
 WIDTHS = (1280, 800, 400)
 VIEWS = ("turn", "codes", "latents", "groups", "training")
 MANY = 100_000
@@ -53,6 +54,8 @@ def browsed(tmp_path_factory) -> tuple[Path, dict[str, str]]:
         (place / f"{name}.csv").write_text(f"<b>mass</b>,speed,heat\n{rows}\n")
         trained(name, "vae", load(str(place / f"{name}.csv")), latents=2)
     (place / "moved.csv").unlink()
+    np.save(place / "film.npy", rng.normal(size=(20, 5, 7)).astype(np.float32))
+    trained("movie", "vae", load(str(place / "film.npy"), samples="pixels"), latents=2)
     return place / "study", found
 
 
@@ -67,8 +70,13 @@ def runs(browsed) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def server(folder) -> Iterator[Served]:
-    with serving(StudyFolder(folder)) as served:
+def explored(folder) -> StudyFolder:
+    return StudyFolder(folder)
+
+
+@pytest.fixture(scope="module")
+def server(explored) -> Iterator[Served]:
+    with serving(explored) as served:
         yield served
 
 
@@ -85,63 +93,6 @@ def browser():
         started.close()
 
 
-class Seen:
-    """A page, with what a person does there; nothing it complains of may go unnoticed."""
-
-    def __init__(self, page, origin: str):
-        self.page, self.origin, self.complaints = page, origin, []
-        page.set_default_timeout(20_000)
-        page.on("console", lambda said: said.type == "error" and self.complaints.append(said.text))
-        page.on("pageerror", lambda error: self.complaints.append(str(error)))
-
-    def open(self, address: str = "", wait: str = "main section, main table, [role=alert]") -> None:
-        self.page.goto("about:blank")
-        self.page.goto(f"{self.origin}/#{address}" if self.origin.startswith("http") else f"{self.origin}#{address}")
-        self.page.wait_for_selector(wait)
-        self.settle()
-
-    def look(self, view: str) -> None:
-        """To another view of the same run."""
-        self.page.get_by_role("link", name=view.capitalize(), exact=True).click()
-        self.page.wait_for_selector(f"nav a[aria-current=page]:text-is('{view.capitalize()}')")
-        self.settle()
-
-    def settle(self) -> None:
-        """Until pictures show what is asked for. (Under the page's own policy `wait_for_function` may not evaluate.)"""
-        asked = """() => !document.querySelector('.waiting') && [...document.querySelectorAll('.decoded')]
-            .every(each => each.querySelector('.problem') || each.dataset.decoded)"""
-        self.until(asked)
-
-    def until(self, condition: str) -> None:
-        for _ in range(400):
-            if self.page.evaluate(condition):
-                return
-            self.page.wait_for_timeout(50)
-        raise AssertionError(f"never came true: {condition}\n{self.page.inner_text('body')[:2000]}")
-
-    def decoded(self, figure: int = 0) -> np.ndarray:
-        """The code that a picture was decoded at."""
-        return np.array([float(v) for v in self.page.locator(".decoded").nth(figure).get_attribute("data-decoded").split(",")])
-
-    def moved_from(self, before: np.ndarray) -> np.ndarray:
-        said = ",".join(f"{v:g}" for v in before)
-        self.until(f"() => document.querySelector('.decoded').dataset.decoded !== '{said}' && !!document.querySelector('.decoded').dataset.decoded")
-        self.page.wait_for_timeout(400)  # the last answer, and the address, which waits a little
-        assert not np.allclose(self.decoded(), before)
-        return self.decoded()
-
-    def pixels(self, canvas: str = ".decoded canvas", figure: int = 0) -> np.ndarray:
-        """A canvas in grey levels, as it is painted."""
-        look = """canvas => { const at = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
-            return {h: at.height, w: at.width, levels: [...at.data].filter((_, i) => i % 4 === 0)}; }"""
-        found = self.page.locator(canvas).nth(figure).evaluate(look)
-        return np.array(found["levels"]).reshape(found["h"], found["w"])
-
-    @property
-    def address(self) -> dict[str, str]:
-        return {key: value[0] for key, value in parse_qs(self.page.url.partition("#")[2]).items()}
-
-
 @pytest.fixture
 def seen(browser, server) -> Iterator[Seen]:
     page = browser.new_page(viewport={"width": 1280, "height": 860})
@@ -149,16 +100,6 @@ def seen(browser, server) -> Iterator[Seen]:
     yield view
     page.close()
     assert view.complaints == []
-
-
-def model_of(folder: Path, name: str) -> Model:
-    store = Store(folder)
-    return store.model(next(run for run in store.runs() if run.id == name))
-
-
-def levels(values: np.ndarray) -> np.ndarray:
-    """What the page paints of values between 0 and 1."""
-    return np.rint(255 * np.clip(values, 0, 1))
 
 
 def test_a_slider_moves_the_picture_as_pytorch_does(seen, folder, runs):
@@ -233,7 +174,6 @@ def test_lasso_by_hand_and_by_keys_and_its_undo(seen, runs):
         for key in keys:
             seen.page.keyboard.press(key.lower() if key == "L" else key)
     seen.until(f"() => document.querySelector('.chosen strong').textContent !== '{first}'")
-    assert "lasso" in seen.page.url or seen.page.wait_for_timeout(400) is None
     seen.page.keyboard.press("u")
     seen.until(f"() => document.querySelector('.chosen strong').textContent === '{first}'")
     seen.page.get_by_role("button", name="Undo the lasso").click()
@@ -273,24 +213,14 @@ def test_two_runs_at_the_same_point(seen, folder, runs):
         assert seen.decoded(figure) == pytest.approx(model_of(folder, name).encode(row).mean[0], abs=1e-3)
 
 
-def as_npy(values: np.ndarray) -> bytes:
-    buffer = io.BytesIO()
-    np.save(buffer, values)
-    return buffer.getvalue()
-
-
-def as_png(values: np.ndarray) -> bytes:
-    buffer = io.BytesIO()
-    Image.fromarray(levels(values).astype(np.uint8)).save(buffer, "PNG")
-    return buffer.getvalue()
-
-
 @pytest.mark.parametrize(("name", "content"), [("row.npy", as_npy), ("picture.png", lambda x: as_png(x[0]))])
 def test_a_file_is_encoded(seen, folder, runs, name, content):
     row = load("pdsprites").x[40]
     seen.open(f"run={runs['images']}")
     z = seen.decoded()
-    seen.page.get_by_label("File to encode").set_input_files({"name": name, "mimeType": "application/octet-stream", "buffer": content(row)})
+    seen.page.get_by_label("File to encode").set_input_files(
+        {"name": name, "mimeType": "application/octet-stream", "buffer": content(row)}
+    )
     z = seen.moved_from(z)
     assert z == pytest.approx(model_of(folder, runs["images"]).encode(row[None]).mean[0], abs=2e-3)
     assert np.abs(seen.pixels(".itself canvas") - levels(row[0])).max() <= 1
@@ -299,15 +229,21 @@ def test_a_file_is_encoded(seen, folder, runs, name, content):
 def test_a_file_is_dropped_and_a_wrong_one_is_told_why(seen, folder, runs):
     seen.open(f"run={runs['kept']}")
     z = seen.decoded()
-    drop = """text => { const files = new DataTransfer(); files.items.add(new File([text], 'row.csv', {type: 'text/csv'}));
-        document.querySelector('.turn').dispatchEvent(new DragEvent('drop', {dataTransfer: files, bubbles: true, cancelable: true})); }"""
+    drop = """text => { const files = new DataTransfer();
+        files.items.add(new File([text], 'row.csv', {type: 'text/csv'}));
+        const event = new DragEvent('drop', {dataTransfer: files, bubbles: true, cancelable: true});
+        document.querySelector('.turn').dispatchEvent(event); }"""
     seen.page.evaluate(drop, "0.5,-1,2")
     z = seen.moved_from(z)
-    assert z == pytest.approx(model_of(folder, runs["kept"]).encode(np.array([[0.5, -1, 2]], np.float32)).mean[0], abs=2e-3)
+    assert z == pytest.approx(
+        model_of(folder, runs["kept"]).encode(np.array([[0.5, -1, 2]], np.float32)).mean[0], abs=2e-3
+    )
     seen.page.evaluate(drop, "1,2")
     seen.page.get_by_role("alert").wait_for()
     assert "row.csv" in seen.page.get_by_role("alert").inner_text()
-    seen.complaints = [said for said in seen.complaints if "status of 4" not in said]  # the browser tells of refusals by itself
+    seen.complaints = [
+        said for said in seen.complaints if "status of 4" not in said
+    ]  # the browser tells of refusals by itself
 
 
 def test_a_table_is_bars_by_name_and_names_are_text(seen, runs):
@@ -315,6 +251,26 @@ def test_a_table_is_bars_by_name_and_names_are_text(seen, runs):
     names = seen.page.locator(".bars dt").all_inner_texts()
     assert sorted(names) == ["<b>mass</b>", "heat", "speed"]
     assert seen.page.locator(".bars b").count() == 0
+
+
+def test_vectors_are_curves_and_movies_are_maps(seen, runs):
+    drawn = """canvas => { const all = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+        return all.data.reduce((a, b) => a + b); }"""
+    seen.open(f"run={runs['seed 4']}", wait=".decoded .curve canvas")
+    seen.page.wait_for_timeout(300)
+    curve, z = seen.page.locator(".decoded .curve canvas"), seen.decoded()
+    before = curve.evaluate(drawn)
+    assert before > 0
+    seen.page.get_by_role("slider", name="z0", exact=True).focus()
+    for _ in range(20):
+        seen.page.keyboard.press("ArrowRight")
+    seen.moved_from(z)
+    assert curve.evaluate(drawn) != before
+    seen.open(f"run={runs['movie']}", wait=".map canvas")
+    box = seen.page.locator(".map canvas").bounding_box()
+    assert seen.pixels(".map canvas").shape == (5, 7)
+    seen.page.mouse.click(box["x"] + 2.5 * box["width"] / 7, box["y"] + 1.5 * box["height"] / 5)
+    seen.page.get_by_text("Observation 10, as it is").wait_for()  # the pixel of row 1 and column 2
 
 
 def test_a_hundred_runs_to_sort_and_filter_and_every_view_has_an_address(seen, runs):
@@ -367,7 +323,8 @@ def test_an_unknown_run_says_so(seen):
 # What a browser offers for drawing: a graphics card (here one that the processor imitates under another name), or none.
 OFFERS = {
     "WebGL": """const was = WebGLRenderingContext.prototype.getParameter;
-        WebGLRenderingContext.prototype.getParameter = function (what) { return what === 37446 ? 'a card' : was.call(this, what); };""",
+        WebGLRenderingContext.prototype.getParameter =
+            function (what) { return what === 37446 ? 'a card' : was.call(this, what); };""",
     "canvas": """const was = HTMLCanvasElement.prototype.getContext; HTMLCanvasElement.prototype.getContext =
         function (kind, more) { return /webgl/.test(kind) ? null : was.call(this, kind, more); };""",
 }
@@ -392,7 +349,8 @@ def test_a_hundred_thousand_points(offered):
     assert (painted < 200).mean() > 0.02, "points are there"
 
 
-FRAMES = """async () => { const stage = document.querySelector('.stage'), box = stage.getBoundingClientRect(), took = [];
+FRAMES = """async () => { const stage = document.querySelector('.stage'), box = stage.getBoundingClientRect();
+    const took = [];
     let last = null, drawn = 0;
     for (const [kind, name] of [[CanvasRenderingContext2D, 'putImageData'], [WebGLRenderingContext, 'drawArrays']]) {
         const was = kind.prototype[name];
@@ -419,10 +377,15 @@ def test_thirty_frames_a_second(seen, runs):
     assert median < 1000 / 30
 
 
+NAMELESS = """() => { const parts = 'button, a, input, select, [tabindex="0"], canvas, [role]';
+    const named = each => each.textContent.trim() || each.getAttribute('aria-label') || each.labels?.length
+        || ['status', 'alert'].includes(each.getAttribute('role'));
+    const drawn = each => each.closest('[aria-hidden=true]') || each.parentElement.closest('[role=img]');
+    return [...document.querySelectorAll(parts)]
+        .filter(each => !drawn(each) && !named(each)).map(each => each.outerHTML); }"""
+
+
 def test_no_view_is_wider_than_the_screen_and_everything_has_a_name(seen, runs, folder):
-    nameless = """() => [...document.querySelectorAll('button, a, input, select, [tabindex="0"], canvas, [role]')].filter(each =>
-        !each.closest('[aria-hidden=true]') && !(each.parentElement.closest('[role=img]') || each.textContent.trim() || each.getAttribute('aria-label') || each.labels?.length
-        || each.getAttribute('role') === 'status' || each.getAttribute('role') === 'alert')).map(each => each.outerHTML.slice(0, 120))"""
     for width in WIDTHS:
         seen.page.set_viewport_size({"width": width, "height": 860})
         seen.open("", wait="table.runs")
@@ -431,10 +394,35 @@ def test_no_view_is_wider_than_the_screen_and_everything_has_a_name(seen, runs, 
         for view in VIEWS:
             seen.look(view)
             assert seen.page.evaluate("document.documentElement.scrollWidth") <= width, (view, width)
-            assert seen.page.evaluate(nameless) == [], view
+            assert seen.page.evaluate(NAMELESS) == [], view
             if pictures := os.environ.get("PARTITA_PICTURES"):
                 seen.page.wait_for_timeout(400)
                 seen.page.screenshot(path=Path(pictures) / f"{view}-{width}.png", full_page=True)
+
+
+def test_nothing_jumps_while_a_view_fills(browser, server, runs):
+    """Layout shift by the browser's own measure; below 0.1 counts as none."""
+    page = browser.new_page(viewport={"width": 1280, "height": 860})
+    page.add_init_script("""window.jumps = []; new PerformanceObserver(list => { for (const each of list.getEntries())
+        if (!each.hadRecentInput) window.jumps.push(each.value); }).observe({type: 'layout-shift', buffered: true});""")
+    seen = Seen(page, server.origin)
+    for address in ("", f"run={runs['images']}&row=3", f"run={runs['images']}&view=codes", f"run={runs['kept']}"):
+        seen.open(address)
+        page.wait_for_timeout(500)
+        assert sum(page.evaluate("window.jumps")) < 0.1, address
+    page.close()
+
+
+def test_a_token_comes_once_and_is_asked_for(browser, explored):
+    with serving(explored, token="a-long-secret") as guarded:
+        page = browser.new_page()
+        page.goto(f"{guarded.origin}/?token=a-long-secret")
+        page.wait_for_selector("table.runs")
+        assert "secret" not in page.url
+        page.goto("about:blank")
+        page.goto(guarded.origin)
+        assert "token" in page.get_by_role("alert").inner_text()
+        page.close()
 
 
 def test_dark_mode_follows_the_system_and_a_button(browser, server):
@@ -451,15 +439,18 @@ def test_dark_mode_follows_the_system_and_a_button(browser, server):
 
 def test_an_empty_study_says_what_to_do(browser, server):
     page = browser.new_page()
-    page.route("**/api/study", lambda route: route.fulfill(json={"title": "new", "kind": "study", "runs": [], "score_names": []}))
+    page.route(
+        "**/api/study",
+        lambda route: route.fulfill(json={"title": "new", "kind": "study", "runs": [], "score_names": []}),
+    )
     page.goto(server.origin)
     page.wait_for_selector("section.empty")
     assert "partita train" in page.inner_text("section.empty")
     page.close()
 
 
-def test_the_single_file_runs_from_a_disk_without_network(browser, folder, runs, tmp_path):
-    page_file = write_single_file(StudyFolder(folder), runs["images"], tmp_path / "page.html")
+def test_the_single_file_runs_from_a_disk_without_network(browser, explored, folder, runs, tmp_path):
+    page_file = write_single_file(explored, runs["images"], tmp_path / "page.html")
     context = browser.new_context(offline=True, viewport={"width": 1280, "height": 860})
     page = context.new_page()
     asked = []
@@ -474,7 +465,9 @@ def test_the_single_file_runs_from_a_disk_without_network(browser, folder, runs,
     z = seen.moved_from(z)
     assert np.abs(seen.pixels() - levels(model.decode(z[None].astype(np.float32))[0, 0])).max() <= 1
     row = load("pdsprites").x[40]
-    page.get_by_label("File to encode").set_input_files({"name": "row.npy", "mimeType": "application/octet-stream", "buffer": as_npy(row)})
+    page.get_by_label("File to encode").set_input_files(
+        {"name": "row.npy", "mimeType": "application/octet-stream", "buffer": as_npy(row)}
+    )
     assert seen.moved_from(z) == pytest.approx(model.encode(row[None]).mean[0], abs=2e-3)
     for view in VIEWS[1:]:
         seen.look(view)
@@ -483,11 +476,9 @@ def test_the_single_file_runs_from_a_disk_without_network(browser, folder, runs,
     assert seen.complaints == []
 
 
-def test_the_widget_asks_the_kernel(browser, server, folder, runs):
+def test_the_widget_asks_the_kernel(browser, server, explored, folder, runs):
     """The bundle's `render` with the kernel's own answers: what a notebook carries between them is carried here."""
     from partita.explorer.notebook import answer
-
-    explored = StudyFolder(folder)
 
     def kernel(asked: dict, buffers: list[list[int]]) -> dict:
         said, back = answer(explored, asked, [bytes(each) for each in buffers])
@@ -498,10 +489,13 @@ def test_the_widget_asks_the_kernel(browser, server, folder, runs):
     page.expose_function("kernel", kernel)
     page.goto(server.origin)
     page.wait_for_selector("table.runs")
-    page.evaluate("""async () => { const listeners = []; const box = document.createElement('div'); document.body.replaceChildren(box);
-        const model = { on: (_, heard) => listeners.push(heard), off: () => {}, send: async (asked, _, buffers) => {
+    page.evaluate("""async () => {
+        const heard = [], box = document.createElement('div');
+        const bytes = each => new DataView(new Uint8Array(each).buffer);
+        document.body.replaceChildren(box);
+        const model = { on: (_, listener) => heard.push(listener), off: () => {}, send: async (asked, _, buffers) => {
             const got = await kernel(asked, (buffers ?? []).map(each => [...new Uint8Array(each)]));
-            for (const heard of listeners) heard(got.said, got.buffers.map(each => new DataView(new Uint8Array(each).buffer))); } };
+            for (const listener of heard) listener(got.said, got.buffers.map(bytes)); } };
         (await import('/static/explorer.js')).default.render({model, el: box}); }""")
     page.wait_for_selector("table.runs")
     page.get_by_role("link", name=runs["images"]).click()

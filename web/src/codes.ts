@@ -144,6 +144,7 @@ const valueOf = (run: Run, f: number, v: number) => (Number.isNaN(v) ? "unknown"
 
 function Under({ library, run, points, row, place, f, shade }: { library: Library; run: Run; points: Points; row: number; place: Place; f: number; shade: Float32Array | null }) {
   const [shown, setShown] = useState<{ row: number; values: Float32Array | null; problem: string | null }>({ row: -1, values: null, problem: null });
+  const { value: order } = useAsked(run.shows === "bars" && run.decodes ? () => library.order(run) : null, [run.id]);
   const latest = useRef<Latest<number, Float32Array> | null>(null);
   const current = useRef(row);
   current.current = row;
@@ -156,7 +157,7 @@ function Under({ library, run, points, row, place, f, shade }: { library: Librar
   }, [row, run.id]);
   const known = row >= 0 && row < points.n;
   return html`<div class="under" aria-live="polite"><h3>${known ? `Observation ${count(row + 1)}` : "Under the pointer"}</h3>
-    <div class="thumb">${shown.problem ? html`<p class="quiet">${shown.problem}</p>` : html`<${Picture} run=${run} values=${shown.values} label=${known ? `observation ${row + 1}` : "no observation yet"} />`}</div>
+    <div class="thumb">${shown.problem ? html`<p class="quiet">${shown.problem}</p>` : html`<${Picture} run=${run} values=${shown.values} order=${order} small=${true} label=${known ? `observation ${row + 1}` : "no observation yet"} />`}</div>
     ${known ? html`<p>${f >= 0 && shade ? `${run.factors[f].name}: ${valueOf(run, f, shade[row])}` : ""}
       ${place.parameters.row === String(row) && html` <a href=${place.with({ view: "turn", z: "" })} onClick=${(e: Event) => { e.preventDefault(); place.go({ ...place.parameters, view: "turn", z: "" }); }}>Turn its latents</a>`}</p>` : html`<p class="quiet">Point at a dot to see its observation.</p>`}
   </div>`;

@@ -39,17 +39,21 @@ export class Library {
     if (this.rows.length > MOST_ROWS) this.kept.delete(this.rows.shift()!);
     return this.once(key, () => this.source.observation(run.id, row));
   };
-  /** Decodes of the mean point and of each latent at both ends of its range: what moves at all. */
-  ends = (run: Run): Promise<Float32Array[]> =>
-    this.once(`ends ${run.id}`, async () => {
+  /** Features of a table by how far they move between the ends of the latents' ranges, most first. */
+  order = (run: Run): Promise<number[]> =>
+    this.once(`order ${run.id}`, async () => {
       const latents = Math.min(run.latents, 31);
-      const z = new Float32Array((2 * latents + 1) * run.latents);
+      const z = new Float32Array((2 * latents + 1) * run.latents); // the mean point, and both ends of each latent
       for (let b = 0; b <= 2 * latents; b++) z.set(run.start, b * run.latents);
       for (let k = 0; k < latents; k++)
         for (const end of [0, 1]) z[(1 + 2 * k + end) * run.latents + k] = run.range[k][end];
       const all = await this.source.decode(run.id, z);
       const size = all.length / (2 * latents + 1);
-      return [...Array(2 * latents + 1).keys()].map((b) => all.subarray(b * size, (b + 1) * size));
+      const span = Float32Array.from({ length: size }, (_, i) => {
+        const values = [...Array(2 * latents + 1).keys()].map((b) => all[b * size + i]);
+        return Math.max(...values) - Math.min(...values);
+      });
+      return [...span.keys()].sort((a, b) => span[b] - span[a]);
     });
 }
 

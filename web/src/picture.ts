@@ -12,6 +12,8 @@ interface Shown {
   label: string;
   /** Features in the order of how much they move, for tables with many. */
   order?: number[] | null;
+  /** A small picture beside something else. */
+  small?: boolean;
 }
 
 export function Picture(props: Shown) {
@@ -68,7 +70,8 @@ export function Scale({ range, units }: { range: [number, number]; units?: strin
   return html`<p class="scale"><span>${number(range[0])}</span><span class="ramp" aria-hidden="true"></span><span>${number(range[1])}${units ? ` ${units}` : ""}</span></p>`;
 }
 
-function CurvePicture({ run, values, label }: Shown) {
+function CurvePicture({ run, values, label, small }: Shown) {
+  const height = small ? 170 : 300;
   const place = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
   const dark = useDark();
@@ -84,12 +87,12 @@ function CurvePicture({ run, values, label }: Shown) {
     const [low, high] = run.value_range;
     const pad = 0.04 * (high - low || 1);
     plot.current = new uPlot({
-      width: place.current.clientWidth, height: 300, legend: { show: false }, cursor: { show: false },
+      width: place.current.clientWidth, height, legend: { show: false }, cursor: { show: false },
       scales: { x: { time: false, range: [0, length - 1] }, y: { range: [low - pad, high + pad] } },
-      axes: [{ ...axis, label: run.shows === "map" ? "frame" : "place in the row", labelSize: 22, labelFont: "12px system-ui", size: 30 }, { ...axis, size: 56, label: run.units ?? undefined, labelSize: 22, labelFont: "12px system-ui" }],
+      axes: [{ ...axis, label: run.shows === "map" ? "frame" : "place in the row", labelSize: 22, labelFont: "12px system-ui", size: 30 }, { ...axis, size: 56, label: small ? undefined : (run.units ?? undefined), labelSize: 22, labelFont: "12px system-ui" }],
       series: [{}, ...[...Array(channels).keys()].map((c) => ({ stroke: c ? ink : accent, width: 2, points: { show: false } }))],
     }, data(), place.current);
-    const stop = onSize(place.current, (width) => plot.current?.setSize({ width, height: 300 }));
+    const stop = onSize(place.current, (width) => plot.current?.setSize({ width, height }));
     return () => {
       stop();
       plot.current?.destroy();
@@ -97,23 +100,24 @@ function CurvePicture({ run, values, label }: Shown) {
     };
   }, [run, dark]);
   useEffect(() => plot.current?.setData(data()), [values]);
-  return html`<div class="curve" ref=${place} role="img" aria-label=${label}></div>`;
+  return html`<div class=${small ? "curve small" : "curve"} ref=${place} role="img" aria-label=${label}></div>`;
 }
 
 const MOST_BARS = 24;
+const FEW_BARS = 10;
 
-function Bars({ run, values, label, order }: Shown) {
+function Bars({ run, values, label, order, small }: Shown) {
   const [filter, setFilter] = useState("");
   const size = run.shape.reduce((a, b) => a * b, 1);
   const name = (i: number) => run.features?.[i] ?? `feature ${i + 1}`;
   const wanted = filter.trim().toLowerCase();
   const all = order ?? [...Array(size).keys()];
-  const shown = (wanted ? all.filter((i) => name(i).toLowerCase().includes(wanted)) : all).slice(0, MOST_BARS);
+  const shown = (wanted ? all.filter((i) => name(i).toLowerCase().includes(wanted)) : all).slice(0, small ? FEW_BARS : MOST_BARS);
   const [low, high] = [Math.min(0, run.value_range[0]), Math.max(0, run.value_range[1])];
   const span = high - low || 1;
   const part = (v: number) => Math.max(0, Math.min(1, (v - low) / span));
   return html`<div class="bars">
-    ${size > MOST_BARS && html`<label class="field">Find a feature
+    ${size > MOST_BARS && !small && html`<label class="field">Find a feature
       <input type="search" value=${filter} onInput=${(e: any) => setFilter(e.target.value)} placeholder=${`${size} features; shown: the ${MOST_BARS} that move most`} /></label>`}
     <dl aria-label=${label}>${shown.map((i) => {
       const value = values ? values[i] : null;
@@ -121,6 +125,6 @@ function Bars({ run, values, label, order }: Shown) {
       return html`<div key=${i}><dt title=${name(i)}>${name(i)}</dt><dd><span class="track" aria-hidden="true"><span class="bar" style=${{ left: `${100 * a}%`, width: `${100 * (b - a)}%` }}></span></span><output>${number(value)}</output></dd></div>`;
     })}</dl>
     ${!shown.length && html`<p class="quiet">No feature is called that.</p>`}
-    ${run.units && html`<p class="quiet">in ${run.units}</p>`}
+    ${run.units && !small && html`<p class="quiet">${run.units}</p>`}
   </div>`;
 }

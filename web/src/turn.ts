@@ -32,7 +32,7 @@ export function Turn({ library, place, run, other }: { library: Library; place: 
     return Float32Array.from(other.start, (mean, k) => (k < z.length ? z[k] : mean));
   }, [other, otherPoints, z, row, at.z]);
   const { value: observed } = useAsked(row != null ? () => library.observation(run, row) : null, [row, run.id]);
-  const { value: order } = useAsked(run.shows === "bars" ? () => library.ends(run).then(byMovement) : null, [run.id]);
+  const { value: order } = useAsked(run.shows === "bars" ? () => library.order(run) : null, [run.id]);
 
   const strips = useStrips(library, run, z);
   const set = (changes: Record<number, number>) => {
@@ -70,8 +70,8 @@ export function Turn({ library, place, run, other }: { library: Library; place: 
   const beside = row != null ? observed : given?.encoded.shown;
   return html`<section class="turn" aria-label="Turn the latents" ref=${section}>
     <div class="seen">
-      <div class="pictures ${other ? "two" : ""} ${run.shows}"><${Decoded} key=${run.id} ...${{ library, run, z, order, caption: other ? run.title || run.id : "What the decoder says" }} />
-        ${other && theirs && html`<${Decoded} key=${other.id} ...${{ library, run: other, z: theirs, order: null, caption: (other.title || other.id) + (other.latents !== run.latents ? `: it has ${other.latents} latents, the first ${Math.min(run.latents, other.latents)} are moved` : "") }} />`}</div>
+      <div class="pictures ${other ? "two" : ""} shows-${run.shows}"><${Decoded} key=${run.id} ...${{ library, run, z, order, caption: other ? run.title || run.id : "What the decoder says" }} />
+        ${other && theirs && html`<${Decoded} key=${other.id} ...${{ library, run: other, z: theirs, order: order && other.features?.length === run.features?.length ? order : null, caption: (other.title || other.id) + (other.latents !== run.latents ? `: it has ${other.latents} latents, the first ${Math.min(run.latents, other.latents)} are moved` : "") }} />`}</div>
       <div class="given">
       ${run.shows === "map" && points && html`<${LatentMap} ...${{ run, points, row, onPick: (each: number) => place.set({ row: String(each), z: "" }) }} />`}
       <${Upload} run=${run} onFile=${encode} />
@@ -90,13 +90,6 @@ export function Turn({ library, place, run, other }: { library: Library; place: 
       </fieldset>`)}
     </div>
   </section>`;
-}
-
-/** Features by how far they move between the ends of the latents' ranges, most first. */
-function byMovement(ends: Float32Array[]): number[] {
-  const size = ends[0].length;
-  const span = Float32Array.from({ length: size }, (_, i) => Math.max(...ends.map((e) => e[i])) - Math.min(...ends.map((e) => e[i])));
-  return [...span.keys()].sort((a, b) => span[b] - span[a]);
 }
 
 type Answer = { z: Float32Array; values: Float32Array };

@@ -4,6 +4,7 @@ export function number(value: number | null | undefined, digits = 3): string {
   const size = Math.abs(value);
   if (Number.isInteger(value) && size < 1e5) return String(value).replace("-", "−");
   const text = size >= 1e5 || size < 1e-4 ? value.toExponential(1) : size >= 100 ? value.toFixed(1) : value.toFixed(size >= 10 ? 2 : digits);
+  if (Number(text) === 0) return text.replace("-", ""); // what rounds to nothing has no sign
   return text.replace("-", "−").replace("e+", "e");
 }
 export const tick = (value: number): string => String(value).replace("-", "−");
