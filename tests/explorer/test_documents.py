@@ -266,6 +266,20 @@ def test_a_run_that_does_not_say_what_it_is(broken):
     assert "run.json" in found["problem"]
 
 
+def test_a_study_that_grows_while_it_is_looked_at(broken, vectors_study):
+    folder, place, run_id = broken
+    shutil.rmtree(place)
+    study = StudyFolder(folder)
+    assert len(study.study()["runs"]) == 3
+    shutil.copytree(vectors_study / "runs" / run_id, place)
+    result = (place / "result.json").read_bytes()
+    (place / "result.json").unlink()
+    assert [row["state"] for row in study.study()["runs"]].count("unfinished") == 1
+    assert study.subject(run_id).model is None
+    (place / "result.json").write_bytes(result)
+    assert study.subject(run_id).model is not None
+
+
 def test_a_data_set_that_moved_leaves_the_decoder(images_study, copied):
     folder = copied(images_study)
     (run,) = Store(folder / "study").runs()
