@@ -21,7 +21,9 @@ from partita.training.files import write_bytes
 EXPORTER = "torch.onnx._internal.exporter._registration"  # which misses torchvision, aloud, at every call
 
 
-def export_onnx(model: Disentangler | Model, out: str | Path, about: Mapping[str, Any] | None = None) -> tuple[Path, Path]:
+def export_onnx(
+    model: Disentangler | Model, out: str | Path, about: Mapping[str, Any] | None = None
+) -> tuple[Path, Path]:
     """Encoder and decoder as `NAME.encoder.onnx` and `NAME.decoder.onnx`, beside where `out`, NAME.onnx, would be.
 
     The encoder makes `mean` and `log_variance`, (rows, latents) each, of `x` (rows, *shape); the decoder makes `x`, the
