@@ -73,12 +73,14 @@ def test_it_serves_until_it_is_interrupted(serving, study):
 
 def test_another_address_prints_a_token_that_is_required(serving):
     _, address = serving("--host", "0.0.0.0")
-    token = re.fullmatch(r"http://0\.0\.0\.0:(\d+)/\?token=(\S{32})", address)
+    token = re.fullmatch(rf"http://{re.escape(socket.gethostname())}:(\d+)/\?token=(\S{{32}})", address)
     api = f"http://127.0.0.1:{token[1]}/api/study"
     with pytest.raises(urllib.error.HTTPError, match="401"):
         urllib.request.urlopen(api, timeout=60)
     asked = urllib.request.Request(api, headers={"Authorization": f"Bearer {token[2]}"})
     assert urllib.request.urlopen(asked, timeout=60).status == 200
+    named = urllib.request.Request(api, headers=dict(asked.headers) | {"Host": f"{socket.gethostname()}:{token[1]}"})
+    assert urllib.request.urlopen(named, timeout=60).status == 200
 
 
 def _other_address() -> str:

@@ -143,6 +143,22 @@ def test_information_of_a_latent_that_is_a_factor():
     assert nats[best[1], 0] < 0.02
 
 
+def test_levels_are_called_by_their_names():
+    encode = lambda rows: (np.zeros((len(rows), 2)), np.zeros((len(rows), 2)))  # noqa: E731
+    words = np.array(["tulip", "rose", "rose", "iris"], dtype=object)
+    classes = np.unique(words, return_inverse=True)[1]
+    many = np.arange(4) * 5
+    data = from_array(
+        np.eye(4), factors=np.stack([classes, many], 1), factor_names=["kind", "place"],
+        columns={"kind": words, "age": np.array([1.5, 2, 3, 4])},
+    )  # fmt: skip
+    kind, place, age = rows_of(data, encode).columns
+    assert kind.as_json() == {"name": "kind", "kind": "categorical", "levels": ["iris", "rose", "tulip"]}
+    assert [kind.levels[k] for k in kind.values] == words.tolist()
+    assert place.as_json() == {"name": "place", "kind": "continuous", "levels": None}
+    assert age.as_json()["kind"] == "continuous"
+
+
 def test_pixels_of_a_movie_are_maps_and_tables_are_bars():
     rng = np.random.default_rng(0)
     encode = lambda rows: (np.zeros((len(rows), 2)), np.zeros((len(rows), 2)))  # noqa: E731
@@ -248,6 +264,20 @@ def test_a_run_that_does_not_say_what_it_is(broken):
     row, found = words_of(folder, run_id)
     assert row["state"] == "damaged"
     assert "run.json" in found["problem"]
+
+
+def test_a_study_that_grows_while_it_is_looked_at(broken, vectors_study):
+    folder, place, run_id = broken
+    shutil.rmtree(place)
+    study = StudyFolder(folder)
+    assert len(study.study()["runs"]) == 3
+    shutil.copytree(vectors_study / "runs" / run_id, place)
+    result = (place / "result.json").read_bytes()
+    (place / "result.json").unlink()
+    assert [row["state"] for row in study.study()["runs"]].count("unfinished") == 1
+    assert study.subject(run_id).model is None
+    (place / "result.json").write_bytes(result)
+    assert study.subject(run_id).model is not None
 
 
 def test_a_data_set_that_moved_leaves_the_decoder(images_study, copied):

@@ -122,6 +122,7 @@ def fixed_rows(shape, outputs, inputs):
     return nn.Linear(7, outputs), UsersDecoder(nn.Linear(inputs, 7))
 
 
+@pytest.mark.slow
 def test_a_network_of_ones_own():
     check_model(fitted(VECTORS, network=users).model, VECTORS[:5])
 

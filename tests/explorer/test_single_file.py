@@ -140,6 +140,7 @@ def test_names_with_a_script_in_them_do_not_get_out(tmp_path):
     assert page.title.startswith(evil)
 
 
+@pytest.mark.slow
 def test_large_data_leave_a_sample(tmp_path):
     rng = np.random.default_rng(0)
     x = rng.standard_normal((POINTS + 500, 300)).astype(np.float32)

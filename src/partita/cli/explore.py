@@ -59,6 +59,7 @@ def chosen_run(explored: Any, run: str | None) -> tuple[str, str]:
 
 def _serve(explored: Any, folder: Path, host: str, port: int) -> None:
     from secrets import token_urlsafe
+    from socket import gethostname
 
     from partita.explorer import serve
     from partita.explorer._guard import is_loopback
@@ -66,7 +67,8 @@ def _serve(explored: Any, folder: Path, host: str, port: int) -> None:
     token = None if is_loopback(host) else token_urlsafe(24)
 
     def told(bound: int) -> None:
-        name = f"[{host}]" if ":" in host else host
+        shown = gethostname() if host in ("0.0.0.0", "::") else host  # any address of this computer
+        name = f"[{shown}]" if ":" in shown else shown
         print(f"open http://{name}:{bound}/{'' if token is None else f'?token={token}'}", flush=True)
         if token is not None:
             print(f"whoever has this address can look at {folder}; others are refused", flush=True)

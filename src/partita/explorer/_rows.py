@@ -59,7 +59,7 @@ class Rows:
 
 def rows_of(dataset: Dataset, encode: Callable[[np.ndarray], Posterior]) -> Rows:
     factors = tuple(
-        _classes(name, dataset.factors[:, f], size)
+        _classes(name, dataset.factors[:, f], size, dataset.columns.get(name))
         for f, (name, size) in enumerate(zip(dataset.factor_names, dataset.factor_sizes))
         if dataset.factors is not None
     )
@@ -80,8 +80,12 @@ def rows_of(dataset: Dataset, encode: Callable[[np.ndarray], Posterior]) -> Rows
     )
 
 
-def _classes(name: str, values: np.ndarray, size: int) -> Column:
-    return Column(name, values, tuple(map(str, range(size))) if size <= MOST_LEVELS else None)
+def _classes(name: str, values: np.ndarray, size: int, words: np.ndarray | None) -> Column:
+    """A factor, whose levels are called what a column of the same name calls them."""
+    if size > MOST_LEVELS and (words is None or words.dtype.kind in "biuf"):
+        return Column(name, values)
+    named = range(size) if words is None else np.unique(words).tolist()
+    return Column(name, values, tuple(map(str, named if len(named) == size else range(size))))
 
 
 def column_of(name: str, values: np.ndarray) -> Column:

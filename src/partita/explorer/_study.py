@@ -1,7 +1,7 @@
 """A study's folder as documents: its table of runs, and each run opened when it is asked for."""
 
 from collections.abc import Mapping
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from threading import RLock
 from typing import Any
@@ -30,13 +30,12 @@ class StudyFolder:
     def __init__(self, folder: Path):
         self.folder, self.store = folder, Store(folder)
         self._opening = RLock()
-        self._open: dict[str, Subject] = {}
+        self._open: dict[str, tuple[Any, Subject]] = {}
         self._datasets: dict[str, Dataset] = {}
         self._jacobians: dict[str, float] = {}
-        self.runs  # noqa: B018  an empty folder is said at once
+        self.runs = self._found()  # an empty folder is said at once
 
-    @cached_property
-    def runs(self) -> dict[str, Run | str]:
+    def _found(self) -> dict[str, Run | str]:
         """Every run by its id; in words, why one cannot be read."""
         found: dict[str, Run | str] = {}
         for folder in self.store.folders():
@@ -48,7 +47,8 @@ class StudyFolder:
         return found
 
     def study(self) -> dict[str, Any]:
-        """The table of runs."""
+        """The table of runs, as they are now: a study may be growing."""
+        self.runs = self._found()
         runs = [self._row(name, run) for name, run in self.runs.items()]
         runs.sort(key=lambda row: (row["method"], str(sorted(row["settings"].items())), row["seed"] or 0))
         named = [column.name for column in COLUMNS]
@@ -66,12 +66,15 @@ class StudyFolder:
         """The run of this id, opened; KeyError when there is none."""
         run = self.runs[name]
         with self._opening:
-            if name not in self._open:
+            written = _written(self.folder / "runs" / name)
+            kept = self._open.pop(name, None)
+            if kept is None or kept[0] != written:
                 while len(self._open) >= MOST_OPEN:
                     self._open.pop(next(iter(self._open)))
-                self._open[name] = Subject(name, "", name, problem=run) if isinstance(run, str) else self._opened(run)
-            self._open[name] = self._open.pop(name)  # the last one used is the last to go
-            return self._open[name]
+                opened = Subject(name, "", name, problem=run) if isinstance(run, str) else self._opened(run)
+                kept = written, opened
+            self._open[name] = kept  # the last one used is the last to go
+            return kept[1]
 
     def best(self, method: str | None = None) -> tuple[str, str]:
         """The run (of this method, where one is said) with the best bound on rows held out, or as evaluated where none
@@ -87,7 +90,10 @@ class StudyFolder:
         if any(row["bound_of"] == "held-out" for row in known):
             known = [row for row in known if row["bound_of"] == "held-out"]  # the others knew their rows
         best = max(known, key=lambda row: row["bound"])
-        return best["id"], f"the best {best['bound_of']} bound of {len(known)} runs, {best['bound']:.4g} nats a row"
+        among = (
+            f"the best {best['bound_of']} bound of {len(known)} runs" if len(known) > 1 else "the only one to choose"
+        )
+        return best["id"], f"{among}, {best['bound']:.4g} nats a row"
 
     def _row(self, name: str, run: Run | str) -> dict[str, Any]:
         if isinstance(run, str):
@@ -226,6 +232,14 @@ def _encoded(model: Model, run: Run, data: Dataset, rows: np.ndarray) -> tuple[n
     parts = [rows[i : i + 1000] for i in range(0, len(rows), 1000)]
     found = [model.posterior(data.x[part], beside=beside_of(run, data, part)) for part in parts]
     return np.concatenate([mean for mean, _ in found]), np.concatenate([widths for _, widths in found])
+
+
+def _written(folder: Path) -> tuple[tuple[str, int], ...]:
+    """When each file of a run was last written: what is open of an older state is opened again."""
+    try:
+        return tuple(sorted((file.name, file.stat().st_mtime_ns) for file in folder.iterdir()))
+    except OSError:  # a file that is being put in its place
+        return ()
 
 
 def _check_inside(path: Path, folder: Path) -> None:
