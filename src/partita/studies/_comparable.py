@@ -72,13 +72,13 @@ def aligned_unlike(field: Contenders, columns: Sequence[Column]) -> list[str]:
     """A sentence where contenders were aligned with the truth by groups of other origin, which favours some."""
     if not any(column.band == ALIGNED for column in columns):
         return []
-    found = {
-        label: {((entry.scores or {}).get("alignment") or {}).get("grouping") for entry in field.ended[label]} - {None}
-        for label in field.labels
-    }
-    if len({tuple(sorted(own)) for own in found.values()}) < 2:
+    found: dict[str, list[str]] = {}
+    for label in field.labels:
+        aligned = [(entry.scores or {}).get("alignment") or {} for entry in field.ended[label]]
+        found[label] = sorted({str(each["grouping"]) for each in aligned if "grouping" in each})
+    if len({tuple(own) for own in found.values()}) < 2:
         return []
-    said = "; ".join(f"{label}: {' or '.join(sorted(own)) or 'none'}" for label, own in list(found.items())[:6])
+    said = "; ".join(f"{label}: {' or '.join(own) or 'none'}" for label, own in list(found.items())[:6])
     return [f"R2 is by groups of other origin, and the best by the truth favour who has them: {said}"]
 
 
