@@ -13,17 +13,28 @@ from partita.cli.plan_file import _as_flag, _toml, _value, keep, metrics_of, rea
 
 KNOWN = ["method", "data", "steps", "seeds", "groups", "labels", "metrics", "out", "device", "learning_rate"]
 
-COMMANDS = [
+TRAINED = [
     "vae,pdisvae --data groups:size=40,seed=3 --seeds 0:2",
+    "ours:own_method --data rows.npy --latents 2 --beta 3",
+]
+ASKED = [
     "beta_vae --data groups:size=40 --beta 1,2.5,4 --seeds 1,4,7",
+    "vae --data groups:size=40",
+    "vae --data groups:size=40,groups=[2,2] --latents 4 --seeds 3",
     "pdisvae --data groups:size=40 --groups [[0,3],[1],[2,4,5]] --beta=8 --by mss",
     "pdisvae --data groups:size=40 --groups 3,3 --by bank:20 --anneal 1 --restarts 2 --judge median",
+    "pdisvae --data groups:size=40 --groups auto --posterior diagonal",
+    "pdisvae,hfvae,factor_vae --data rows.npy --groups 2,1 --restarts 3 --posterior full",
     "vae --data rows.npy --latents 2 --network mlp --likelihood gaussian:0.25 --scale standard --learning-rate 3e-4",
     "vae --data rows.npy --latents 3 --validation blocks:0.2 --patience 3 --batch-size 7 --log-metrics gaussian_tc",
+    "vae --data rows.npy --latents 3 --validation 0.10,0.2 --precision bf16 --prior laplace",
+    "annealed_vae --data rows.npy --latents 2 --gamma 1e3,+5,.5 --learning-rate 1e-05",
+    "control_vae,dip_vae_i,dip_vae_ii,beta_stcvae --data rows.npy --latents 2 --disintegration 0",
     "ss_ivae --data table.csv:columns=a,b,c,labels=d --labelled 0.5 --latents 2 --network linear",
-    "factor_vae --data rows.npy --gamma 1e1,20 --latents 2 --width 8 --depth 1",
+    "vae --data table.csv:factors=c,d --covariates c,d --latents 2 --scale one",
+    "factor_vae --data rows.npy --gamma 1e1,20 --latents 2 --width 8 --depth 1 --start random",
     "pca,ica --data groups:size=40 --latents 3 --metrics gaussian_tc",
-    "ours:own_method --data rows.npy --latents 2 --beta 3",
+    "infogan --data rows.npy --latents 2 --metrics all --seeds 0:3",
 ]
 OWN = """
 from partita.measures.elbo import kl, reconstruction
@@ -35,12 +46,32 @@ def own_method(*, beta: float = 2.0, latents: int = 2, **architecture):
 """
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_a_command_line_and_the_plan_it_writes_are_the_same_runs(command, partita, tmp_path):
+@pytest.fixture
+def files(tmp_path):
     np.save(tmp_path / "rows.npy", np.random.default_rng(0).standard_normal((40, 5)).astype(np.float32))
     rows = "".join(f"{i},{i % 7},{i * i % 11},{i % 2}\n" for i in range(40))
     (tmp_path / "table.csv").write_text(f"a,b,c,d\n{rows}")
     (tmp_path / "ours.py").write_text(OWN)
+    return tmp_path
+
+
+@pytest.mark.parametrize("command", ASKED)
+def test_a_command_line_and_the_plan_it_writes_ask_for_the_same_runs(command, files, monkeypatch, capsys):
+    """All but the training, which the tests below do."""
+    from partita.cli.main import app
+
+    asked = []
+    monkeypatch.chdir(files)
+    monkeypatch.setattr("partita.studies.train", lambda runs, *_, **__: asked.append([run.id for run in runs]) or [])
+    app(["train", *command.split(), "--steps", "1", "--out", "first"], standalone_mode=False)
+    app(["train", "--plan", "first/study.toml", "--out", "second"], standalone_mode=False)
+    assert asked[0]
+    assert asked[0] == asked[1]
+    assert (files / "second/study.toml").read_bytes() == (files / "first/study.toml").read_bytes()
+
+
+@pytest.mark.parametrize("command", TRAINED)
+def test_a_command_line_and_the_plan_it_writes_are_the_same_runs(command, partita, files, tmp_path):
     first = partita("train", *command.split(), "--steps", "1", "--out", "first")
     assert first.returncode == 0, first.stderr
     runs = {path: path.stat().st_mtime_ns for path in (tmp_path / "first/runs").rglob("*.*")}

@@ -1,10 +1,13 @@
 """partita compare"""
 
 import json
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from partita.cli.values import complain
 
 
 def compare(
@@ -43,6 +46,8 @@ def compare(
         from partita.reports import write_comparison
 
         written = write_comparison(found, out)
+        if find_spec("pyarrow") is None:
+            complain("no tables as parquet, which needs pyarrow: pip install 'partita[arrow]'")
     if as_json:
         print(json.dumps(found.as_dict(), indent=1, allow_nan=False))
         return

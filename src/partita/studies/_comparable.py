@@ -53,34 +53,32 @@ def check_measured_alike(entries: Sequence[Entry], data: Mapping[str, str], colu
     """ValueError, by name, where scores were made by other rules, protocols or rows."""
 
     def by_data(entry: Entry, what: Hashable) -> Hashable:
-        return data[entry.run.id], what
+        return data[entry.id], what
 
-    scored = {entry.run.id: (entry.scores or {}).get("scored") or {} for entry in entries}
-    _same(entries, "scores", "version", lambda entry: "", lambda entry: scored[entry.run.id].get("version"))
+    scored = {entry.id: (entry.scores or {}).get("scored") or {} for entry in entries}
+    _same(entries, "scores", "version", lambda entry: "", lambda entry: scored[entry.id].get("version"))
     _same(entries, "scores", "number of rows", lambda e: by_data(e, ""), lambda e: (e.scores or {}).get("n"))
-    dependence = {entry.run.id: (entry.scores or {}).get("correlation") or {} for entry in entries}
+    dependence = {entry.id: (entry.scores or {}).get("correlation") or {} for entry in entries}
     for name in ("by", "n"):
         what = "estimator" if name == "by" else "number of rows"
-        _same(
-            entries, "PC and TC", what, lambda e, n=name: by_data(e, n), lambda e, n=name: dependence[e.run.id].get(n)
-        )
+        _same(entries, "PC and TC", what, lambda e, n=name: by_data(e, n), lambda e, n=name: dependence[e.id].get(n))
     for metric in dict.fromkeys(column.metric for column in columns if column.metric):
-        made = {entry.run.id: (entry.scores or {})["metrics"][metric] for entry in entries}
-        _same(entries, metric, "protocol", lambda e: "", lambda e, made=made: made[e.run.id].get("protocol"))
-        _same(entries, metric, "number of rows", lambda e: by_data(e, ""), lambda e, made=made: made[e.run.id].get("n"))
+        made = {entry.id: (entry.scores or {})["metrics"][metric] for entry in entries}
+        _same(entries, metric, "protocol", lambda e: "", lambda e, made=made: made[e.id].get("protocol"))
+        _same(entries, metric, "number of rows", lambda e: by_data(e, ""), lambda e, made=made: made[e.id].get("n"))
 
 
 def aligned_unlike(field: Contenders, columns: Sequence[Column]) -> list[str]:
     """A sentence where contenders were aligned with the truth by groups of other origin, which favours some."""
     if not any(column.band == ALIGNED for column in columns):
         return []
-    found = {
-        label: {((entry.scores or {}).get("alignment") or {}).get("grouping") for entry in field.ended[label]} - {None}
-        for label in field.labels
-    }
-    if len({tuple(sorted(own)) for own in found.values()}) < 2:
+    found: dict[str, list[str]] = {}
+    for label in field.labels:
+        aligned = [(entry.scores or {}).get("alignment") or {} for entry in field.ended[label]]
+        found[label] = sorted({str(each["grouping"]) for each in aligned if "grouping" in each})
+    if len({tuple(own) for own in found.values()}) < 2:
         return []
-    said = "; ".join(f"{label}: {' or '.join(sorted(own)) or 'none'}" for label, own in list(found.items())[:6])
+    said = "; ".join(f"{label}: {' or '.join(own) or 'none'}" for label, own in list(found.items())[:6])
     return [f"R2 is by groups of other origin, and the best by the truth favour who has them: {said}"]
 
 

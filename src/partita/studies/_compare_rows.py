@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from partita.studies._contenders import Contenders, Entry
-from partita.studies._labels import facts_of
 from partita.studies._statistics import (
     ALPHA,
     bootstrapped,
@@ -109,9 +108,9 @@ def curve_rows(field: Contenders, column: Column) -> list[Row]:
     together: dict[tuple[str, str], list[Entry]] = {}
     for entries in field.runs.values():
         for entry in entries:
-            together.setdefault((entry.run.method, field.data[entry.run.id]), []).append(entry)
+            together.setdefault((entry.run.method, field.data[entry.id]), []).append(entry)
     for (method, data), entries in together.items():
-        facts = [facts_of(entry.run) for entry in entries]
+        facts = [field.facts[entry.id] for entry in entries]
         differing = [n for n in facts[0] if n != "data" and len({own.get(n) for own in facts}) > 1]
         for name in differing:
             if not all(_is_number(own.get(name)) for own in facts):

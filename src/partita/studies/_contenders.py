@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +26,13 @@ class Entry:
     status: str
     scores: Mapping[str, Any] | None
 
+    @cached_property
+    def id(self) -> str:
+        """The run's, which takes a while to make."""
+        return self.run.id
+
     def __str__(self) -> str:
-        return f"{self.run.id} of {self.study}"
+        return f"{self.id} of {self.study}"
 
 
 @dataclass(frozen=True)
@@ -48,6 +54,7 @@ class Contenders:
     runs: Mapping[tuple[str, Block], list[Entry]]
     ended: Mapping[str, list[Entry]]
     data: Mapping[str, str]  # of each run, by its id
+    facts: Mapping[str, Mapping[str, str]]
     notes: tuple[str, ...]
 
 
@@ -63,8 +70,9 @@ def entries_of(folders: Iterable[str | Path]) -> list[Entry]:
             scores = store.scores(run) if status == "finished" else None
             if status == "finished" and scores is None:
                 unmeasured.append(run.id)
-            if run.id not in found or found[run.id].status != "finished":
-                found[run.id] = Entry(run, str(folder), status, scores)
+            entry = Entry(run, str(folder), status, scores)
+            if entry.id not in found or found[entry.id].status != "finished":
+                found[entry.id] = entry
         if unmeasured:
             raise ValueError(
                 f"{folder}: {len(unmeasured)} finished runs are not measured ({listed(unmeasured, 2)}): "
@@ -76,9 +84,9 @@ def entries_of(folders: Iterable[str | Path]) -> list[Entry]:
 def contenders(entries: Sequence[Entry], by: str = "setting") -> Contenders:
     """Runs by contender and block. ValueError, by name, where contenders were not tried on the same data, or share no
     seed, or there is only one of them."""
-    data = data_names([entry.run for entry in entries])
-    told = _told_apart(entries, data)
-    facts = {entry.run.id: facts_of(entry.run) | {"method": entry.run.method} for entry in entries}
+    data = data_names(entries)
+    facts = {entry.id: facts_of(entry.run) | {"method": entry.run.method} for entry in entries}
+    told = _told_apart(entries, data, facts)
     known = {"setting", *(name for own in facts.values() for name in own if name != "data")}
     if by not in known:
         raise ValueError(f"cannot compare by {by!r}{nearest(by, known)}: give method, setting, or an option of methods")
@@ -86,12 +94,12 @@ def contenders(entries: Sequence[Entry], by: str = "setting") -> Contenders:
     ended: dict[str, list[tuple[Block, Entry]]] = {}
     without = []
     for entry in entries:
-        own = facts[entry.run.id]
+        own = facts[entry.id]
         if by not in own and by != "setting":
             without.append(entry)
             continue
         label, rest = _label(entry.run, own, told[entry.run.method], by)
-        block = Block(data[entry.run.id], entry.run.seed, rest)
+        block = Block(data[entry.id], entry.run.seed, rest)
         if entry.status != "unfinished":
             ended.setdefault(label, []).append((block, entry))
         if entry.scores is not None:
@@ -107,18 +115,18 @@ def contenders(entries: Sequence[Entry], by: str = "setting") -> Contenders:
     notes = [*_incomplete(labels, runs, blocks), *_endings(entries), *_unlike(labels, counted, facts, by)]
     if without:
         notes.append(f"{len(without)} runs of methods without {by} are left out")
-    return Contenders(labels, blocks, runs, counted, data, tuple(notes))
+    return Contenders(labels, blocks, runs, counted, data, facts, tuple(notes))
 
 
-def data_names(runs: Sequence[Run]) -> dict[str, str]:
+def data_names(entries: Sequence[Entry]) -> dict[str, str]:
     """By run, the name of its data: the same where they are the same, with what tells them apart where names do not."""
     found: list[Mapping[str, Any]] = []
     place: dict[str, int] = {}
-    for run in runs:
-        match = next((i for i, known in enumerate(found) if same_data(known, run.data)), None)
+    for entry in entries:
+        match = next((i for i, known in enumerate(found) if same_data(known, entry.run.data)), None)
         if match is None:
-            found.append(run.data)
-        place[run.id] = len(found) - 1 if match is None else match
+            found.append(entry.run.data)
+        place[entry.id] = len(found) - 1 if match is None else match
     plain = [str(each.get("name") or Path(str(each.get("path", "data"))).name) for each in found]
     names = [name if plain.count(name) == 1 else f"{name} {_details(each)}" for name, each in zip(plain, found)]
     return {run: names[i] for run, i in place.items()}
@@ -129,16 +137,18 @@ def _details(description: Mapping[str, Any]) -> str:
     return f"{options} {str(description.get('digest', ''))[:8]}".strip() or "without options"
 
 
-def _told_apart(entries: Sequence[Entry], data: Mapping[str, str]) -> dict[str, list[str]]:
+def _told_apart(
+    entries: Sequence[Entry], data: Mapping[str, str], facts: Mapping[str, Mapping[str, str]]
+) -> dict[str, list[str]]:
     """By method, the facts in which its runs on the same data differ. What differs between data sets alone (a number of
     latents, a likelihood) was chosen for the data, and makes no other setting."""
-    together: dict[tuple[str, str], list[dict[str, str]]] = {}
+    together: dict[tuple[str, str], list[Mapping[str, str]]] = {}
     for entry in entries:
-        together.setdefault((entry.run.method, data[entry.run.id]), []).append(facts_of(entry.run))
+        together.setdefault((entry.run.method, data[entry.id]), []).append(facts[entry.id])
     told: dict[str, list[str]] = {}
-    for (method, _), facts in together.items():
-        names = dict.fromkeys(name for own in facts for name in own if name != "data")
-        differing = [name for name in names if len({own.get(name) for own in facts}) > 1]
+    for (method, _), alike in together.items():
+        names = dict.fromkeys(name for own in alike for name in own if name != "data")
+        differing = [name for name in names if len({own.get(name) for own in alike}) > 1]
         told[method] = list(dict.fromkeys([*told.get(method, ()), *differing]))
     return told
 
@@ -187,7 +197,7 @@ def _incomplete(labels: Sequence[str], runs: Mapping[tuple[str, Block], Any], bl
 def _endings(entries: Sequence[Entry]) -> list[str]:
     words = {"diverged": "diverged, are in no mean, and count as failures", "unfinished": "are not finished"}
     counts = {status: [entry for entry in entries if entry.status == status] for status in words}
-    return [f"{len(own)} runs {words[s]}: {listed([e.run.id for e in own], 3)}" for s, own in counts.items() if own]
+    return [f"{len(own)} runs {words[s]}: {listed([e.id for e in own], 3)}" for s, own in counts.items() if own]
 
 
 def _unlike(
@@ -202,7 +212,7 @@ def _unlike(
         if name == by or any(f" {name}=" in label for label in labels):
             continue
         own = {
-            label: sorted({facts[e.run.id].get(name, _usual(name)) for e in entries})
+            label: sorted({facts[e.id].get(name, _usual(name)) for e in entries})
             for label, entries in trained.items()
             if entries
         }
