@@ -1,8 +1,8 @@
 """One study of 300 small runs on three nodes of a Ray cluster, and the same in one local process.
 
     python benchmarks/bench_cluster.py [--seeds 50] [--steps 300]
-Six settings of 50 seeds, an ensemble each. Are the bytes equal, and what does the cluster cost? Seconds of processors, of
-the process that trains or of the workers, are compared, since nodes on one machine share its cores; and of the clock.
+Six settings of 50 seeds, an ensemble each. Are the bytes equal, and what does the cluster cost? Processor seconds
+are compared, of the process that trains or of the workers (nodes on one machine share its cores), and the clock.
 """
 
 import argparse

@@ -1,9 +1,9 @@
 """How long a study of many runs takes to open: listing, filtering, status, and what evaluate and report do first.
 
     python benchmarks/bench_store.py [--runs 100,1000,10000,100000] [--folder DIR]
-One small run is trained; the others are its files again under ids of their own. "cold" is without the
-index that training leaves: it is made from the folders. Seconds of this process, user and system, and of the clock: on a
-machine that others use the two differ.
+One small run is trained; the others are its files again under ids of their own. "cold" is without the index that
+training leaves: it is made from the folders. Seconds of this process, user and system, and (of the clock): on a machine
+that others use the two differ.
 """
 
 import argparse
@@ -12,6 +12,7 @@ import shutil
 import tempfile
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -71,12 +72,12 @@ def main() -> None:
         }
         times = []
         for each in work.values():
-            seconds, found = timed(lambda each=each: each(Store(root / "study")))
+            seconds, found = timed(partial(each, Store(root / "study")))
             times.append(seconds)
         shutil.rmtree(root / "study" / "index")
         os.utime(root / "study")
         time.sleep(2.1)  # younger folders are not remembered
-        seconds, found = timed(lambda: Store(root / "study").entries())
+        seconds, found = timed(Store(root / "study").entries)
         assert len(found) == 2 * ((count + 1) // 2)
         times.append(seconds)
         print(f"{count:<12}" + "".join(f"{seconds:>16}" for seconds in times), flush=True)

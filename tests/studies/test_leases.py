@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from partita.studies._leases import Leases, LeaseLost
+from partita.studies._leases import LeaseLost, Leases
 
 
 @pytest.fixture
