@@ -7,6 +7,7 @@ that others use the two differ.
 """
 
 import argparse
+import json
 import os
 import shutil
 import tempfile
@@ -35,7 +36,8 @@ def many_runs(folder: Path, count: int) -> Store:
         for run in runs:
             copy = replace(run, seed=number)
             there, here = store.folder_of(copy), store.folder_of(run)
-            store.describe(copy)
+            there.mkdir(parents=True)
+            (there / "run.json").write_text(json.dumps(copy.as_json(), indent=1))
             for name in SHARED:
                 os.link(here / name, there / name)
             store.note(copy, whole=True)
