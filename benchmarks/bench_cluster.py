@@ -1,8 +1,8 @@
 """One study of 300 small runs on three nodes of a Ray cluster, and the same in one local process.
 
     python benchmarks/bench_cluster.py [--seeds 50] [--steps 300]
-Six settings of 50 seeds, an ensemble each. Are the bytes equal, and what does the cluster cost? Seconds of processors, of
-the process that trains or of the workers, are compared, since nodes on one machine share its cores; and of the clock.
+Six settings of 50 seeds, an ensemble each. Are the bytes equal, and what does the cluster cost? Processor seconds
+are compared, of the process that trains or of the workers (nodes on one machine share its cores), and the clock.
 """
 
 import argparse
@@ -11,6 +11,7 @@ import resource
 import shutil
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from three_nodes import three_nodes
@@ -20,25 +21,16 @@ def weights(folder: Path) -> dict[str, bytes]:
     return {path.parent.name: path.read_bytes() for path in folder.glob("runs/**/weights.safetensors")}
 
 
-def processor_seconds(pids: list[int]) -> float:
-    """Of running processes, user and system."""
+def processor_seconds(cluster) -> float:
+    """Of the workers of all nodes, user and system."""
+    nodes = [cluster.head_node, *cluster.worker_nodes]
+    raylets = {str(node.all_processes["raylet"][0].process.pid) for node in nodes}
     ticks = 0
-    for pid in pids:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        ticks += int(fields[11]) + int(fields[12])
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            fields = path.read_text().rpartition(")")[2].split()
+            ticks += int(fields[11]) + int(fields[12]) if fields[1] in raylets else 0
     return ticks / os.sysconf("SC_CLK_TCK")
-
-
-def workers() -> list[int]:
-    """Processes of Ray that have done tasks, by the names they give themselves."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            if path.read_bytes().startswith(b"ray::"):
-                found.append(int(path.parent.name))
-        except OSError:
-            continue
-    return found
 
 
 def main() -> None:
@@ -69,9 +61,9 @@ def main() -> None:
         clock_here, after = time.monotonic() - began, resource.getrusage(resource.RUSAGE_SELF)
         here = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
-        began, before, spent = time.monotonic(), processor_seconds(workers()), time.process_time()
+        began, before, spent = time.monotonic(), processor_seconds(cluster), time.process_time()
         train_on(engine, runs, data, Store(root / "there"), device="cpu")
-        clock_there, there = time.monotonic() - began, processor_seconds(workers()) - before
+        clock_there, there = time.monotonic() - began, processor_seconds(cluster) - before
         driver = time.process_time() - spent
     same = weights(root / "here") == weights(root / "there")
     print(f"{len(runs)} runs of {asked.steps} steps: bytes {'equal' if same else 'DIFFERENT'}")

@@ -1,17 +1,19 @@
 """How long a study of many runs takes to open: listing, filtering, status, and what evaluate and report do first.
 
     python benchmarks/bench_store.py [--runs 100,1000,10000,100000] [--folder DIR]
-One small run is trained; the others are its files again under ids of their own. "cold" is without the
-index that training leaves: it is made from the folders. Seconds of this process, user and system, and of the clock: on a
-machine that others use the two differ.
+One small run is trained; the others are its files again under ids of their own. "cold" is without the index that
+training leaves: it is made from the folders. Seconds of this process, user and system, and (of the clock): on a machine
+that others use the two differ.
 """
 
 import argparse
+import json
 import os
 import shutil
 import tempfile
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -34,7 +36,8 @@ def many_runs(folder: Path, count: int) -> Store:
         for run in runs:
             copy = replace(run, seed=number)
             there, here = store.folder_of(copy), store.folder_of(run)
-            store.describe(copy)
+            there.mkdir(parents=True)
+            (there / "run.json").write_text(json.dumps(copy.as_json(), indent=1))
             for name in SHARED:
                 os.link(here / name, there / name)
             store.note(copy, whole=True)
@@ -71,12 +74,12 @@ def main() -> None:
         }
         times = []
         for each in work.values():
-            seconds, found = timed(lambda each=each: each(Store(root / "study")))
+            seconds, found = timed(partial(each, Store(root / "study")))
             times.append(seconds)
         shutil.rmtree(root / "study" / "index")
         os.utime(root / "study")
         time.sleep(2.1)  # younger folders are not remembered
-        seconds, found = timed(lambda: Store(root / "study").entries())
+        seconds, found = timed(Store(root / "study").entries)
         assert len(found) == 2 * ((count + 1) // 2)
         times.append(seconds)
         print(f"{count:<12}" + "".join(f"{seconds:>16}" for seconds in times), flush=True)

@@ -1,6 +1,6 @@
-"""Imported by the workers of trial_cluster.py: a disk that is full, a worker that hangs, and who trained what to its end.
+"""Imported by the workers of trial_cluster.py: a full disk, a worker that hangs, and who trained what to its end.
 
-Files in the folder PARTITA_TRIAL say what is to go wrong: `full` for as long as it is there, `hang` for whoever is first.
+Files in the folder PARTITA_TRIAL say what is to go wrong: `full` as long as it is there, `hang` for whoever is first.
 """
 
 import errno

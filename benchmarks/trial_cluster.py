@@ -1,4 +1,4 @@
-"""Faults on a Ray cluster of three nodes: is a run lost, trained twice to the end, or other than in a quiet local study?
+"""Faults on a Ray cluster of three nodes: is a run lost, trained twice to the end, or other than in a local study?
 
     python benchmarks/trial_cluster.py [--trials 50] [--steps 600] [--seed 0]
 Each trial trains a fresh study, does one thing to the cluster at a random moment after the first checkpoint, lets the
@@ -84,8 +84,10 @@ class Trial:
         while time.monotonic() < deadline and len(weights(self.folder)) < 8 and not self.errors:
             by_key = defaultdict(list)
             for lease in self.store.leases(**LEASES).held().values():
-                by_key[lease.owner["key"]].append(lease)
-            ready = [v for v in by_key.values() if self.store.checkpoints_of(self._members(v)).newest.exists()]
+                by_key[lease.owner.get("key")].append(lease)  # of one being written there is none yet
+            ready = [
+                v for key, v in by_key.items() if key and self.store.checkpoints_of(self._members(v)).newest.exists()
+            ]
             if ready:
                 time.sleep(self.rng.uniform(0.0, 0.5))
                 return self.rng.choice(ready)
@@ -102,7 +104,7 @@ class Trial:
         keys = {lease.run: lease.owner["key"] for lease in victims}
         while time.monotonic() - since < seconds and not self.errors:
             held = self.store.leases(**LEASES).held()
-            others = [run for run in keys if run in held and held[run].owner["key"] != keys[run]]
+            others = [run for run in keys if run in held and held[run].owner.get("key") != keys[run]]
             if all(run in others or self.store.has_ended(run) for run in keys):
                 return time.monotonic() - since
             time.sleep(0.05)
@@ -186,6 +188,7 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=50)
     parser.add_argument("--steps", type=int, default=600)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--first", type=int, default=0, help="the number of the first trial")
     parser.add_argument("--kinds", default=",".join(KINDS))
     parser.add_argument("--drive", nargs=3)
     asked = parser.parse_args()
@@ -209,7 +212,7 @@ def main() -> None:
         reference, times = weights(root / "reference"), defaultdict(list)
         lost = twice = different = 0
         kinds = asked.kinds.split(",")
-        for number in range(asked.trials):
+        for number in range(asked.first, asked.first + asked.trials):
             kind = kinds[number % len(kinds)]
             trial = Trial(cluster, control, root / f"trial{number}", asked.steps, random.Random(asked.seed + number))
             began = time.monotonic()

@@ -1,8 +1,8 @@
 """What a study holds, without opening the files of every run: a log a shard, made again from the folders.
 
-DIR/index/<shard>.log has a line for whatever happened to a run: a few columns, then the run itself. A line counts only as
-long as the run's folder is as old as it says, so the folders are the truth and a line that is lost, cut or out of date
-costs one look at them. Nothing is locked: lines are appended, and a log is put in order by replacing it.
+DIR/index/<shard>.log has a line for whatever happened to a run: a few columns, then the run itself. A line counts only
+as long as the run's folder is as old as it says, so the folders are the truth and a line that is lost, cut or out of
+date costs one look at them. Nothing is locked: lines are appended, and a log is put in order by replacing it.
 """
 
 import json
@@ -88,7 +88,7 @@ def note(index: Path, folder: Path, run: Run, result: dict[str, Any] | None, *, 
 
 
 def folders_with_age(runs: Path) -> Iterator[tuple[str, str, int]]:
-    """The name and place of every folder of a run, in shards and, as partita 0.1 had them, beside them; and when it last
+    """Name and place of every folder of a run, in shards and, as partita 0.1 had them, beside them; and when it last
     changed."""
     for entry in _entries(runs):
         if SHARD.fullmatch(entry.name):
@@ -110,7 +110,7 @@ def entries(study: Path, read: Callable[[Path], tuple[Run, dict[str, Any] | None
         count += 1
         known = lines.get(name)
         if known is not None and known[1] == str(age):
-            found.append(Entry(*known, path, read_run))
+            found.append(Entry._make((*known, path, read_run)))
             continue
         cold += 1
         try:
@@ -119,7 +119,7 @@ def entries(study: Path, read: Callable[[Path], tuple[Run, dict[str, Any] | None
             if os.listdir(path):  # of an empty one there is nothing to say
                 trouble.append(str(error))
             continue
-        found.append(Entry(*line[:-1].split("\t", FIELDS - 1), path, read_run))
+        found.append(Entry._make((*line[:-1].split("\t", FIELDS - 1), path, read_run)))
         if time.time() - age / 1e9 > SECONDS_TOO_FRESH:
             with suppress(OSError):
                 make_folder(index)

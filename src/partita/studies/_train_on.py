@@ -64,7 +64,7 @@ def measure_on(
     again: bool = False,
     tell: Callable[[], None] = lambda: None,
 ) -> None:
-    """Measures every finished run that has not all scores yet; what cannot be measured is said by `measure` after it."""
+    """Measures every finished run that lacks scores; what cannot be measured is said by `measure` after it."""
     asked_for(metrics)
     finished = survey(store, deep=False).finished
     waiting: dict[str, list[Run]] = {}

@@ -10,7 +10,7 @@ DIR/leases/                         who trains which run now (`_leases`)
 DIR/index/                          what the folders hold, in short, and made from them (`_index`)
 DIR/damaged/<id>/                   what `partita verify --repair` put aside
 
-A shard is the first two digits of the digest in a run's id. Folders of partita 0.1 lie beside the shards, and stay there.
+A shard is the first two digits of the digest in a run's id. Folders of partita 0.1 lie beside the shards, and stay.
 A run.json is checked by its folder's name, which is a digest of it; result.json has a digest of itself and of the
 history, scores.json and the safetensors files have one of themselves.
 """

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """sbatch, srun, sinfo, sacct, scontrol and scancel of a Slurm that is this machine, and pre-empts.
 
-Called by any of those names. Each task of an array is a process; the first one to see a checkpoint under FAKE_SLURM_STUDY
+Called by any of those names. Each task of an array is a process; the first one to see a checkpoint in FAKE_SLURM_STUDY
 is told to go, as Slurm does it (SIGTERM, then submitit's SIGUSR2), and runs again if it asks to be queued again.
 """
 

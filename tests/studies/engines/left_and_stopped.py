@@ -1,4 +1,4 @@
-"""Run as a script by test_on_ray.py: commands on a Ray cluster that are interrupted, and that leave their work to it."""
+"""Run as a script by test_on_ray.py: commands on a Ray cluster that are interrupted, or leave their work to it."""
 
 import json
 import os

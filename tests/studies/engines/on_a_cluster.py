@@ -1,4 +1,4 @@
-"""Run as a script by test_on_ray.py: one Ray cluster of two nodes, everything that is asked of it, and JSON of what came.
+"""Run as a script by test_on_ray.py: one Ray cluster of two nodes, what is asked of it, and JSON of what came.
 
 on_a_cluster.py FOLDER [OTHER]: OTHER is where a second version of partita lies, for a node of its own.
 """

@@ -170,7 +170,7 @@ class Drive:
 
 
 def check(engine: Engine, store: Store, runs: Sequence[Run]) -> bool:
-    """Whether workers can read the data by themselves; ValueError or OSError, in one line, where a node would not do."""
+    """Whether workers can read the data by themselves; ValueError or OSError, in one line, where a node will not do."""
     token = f".seen-{uuid.uuid4().hex}"
     place = store.folder / token
     place.touch()
@@ -196,8 +196,8 @@ def check(engine: Engine, store: Store, runs: Sequence[Run]) -> bool:
 def settings_of(
     device: str, runs: Sequence[Run], leases: Mapping[str, float] | None = None, **settings: Any
 ) -> dict[str, Any]:
-    """What every task of a study is told beside its runs. Modules of functions of one's own are imported by workers from
-    the folder this process runs in, or where they are installed."""
+    """What every task of a study is told beside its runs. Workers import modules of one's own functions from the folder
+    this process runs in, or from where they are installed."""
     modules = sorted({name.partition(":")[0] for run in runs for name in run.sources if ":" in name})
     given = {"modules": modules, "modules_in": str(Path.cwd()) if modules else None} | settings
     given |= {"device": device, "leases": {"seconds": SECONDS, "hangs_after": HANGS_AFTER, **(leases or {})}}

@@ -11,8 +11,8 @@ from partita.data import Dataset
 
 @dataclass(frozen=True)
 class Task:
-    """Runs of one store, by their ids, to be trained as one ensemble, or measured. All of it is small: data are found by
-    the runs' own description, or are the engine's to hand over (`shared`, what `Engine.share` returned)."""
+    """Runs of one store, by their ids, to be trained as one ensemble, or measured. All of it is small: data are found
+    by the runs' own description, or are the engine's to hand over (`shared`, what `Engine.share` returned)."""
 
     kind: str  # "train" or "measure"
     store: str

@@ -1,7 +1,7 @@
 """What a worker does: it reads the runs of its task from the store, and trains or measures them there.
 
-It can be killed at any moment and started anywhere again: it goes on from the checkpoint in the store, leaves alone what
-has ended, and holds leases on what it trains.
+It can be killed at any moment and started anywhere again: it goes on from the checkpoint in the store, leaves alone
+what has ended, and holds leases on what it trains.
 """
 
 import os

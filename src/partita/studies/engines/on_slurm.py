@@ -26,7 +26,8 @@ OPTIONS = {
     "parallel": "slurm_array_parallelism",
     "executor": "cluster",
 }
-USUAL = {"timeout_min": 240, "cpus_per_task": 1, "slurm_array_parallelism": 64}
+NUMBERS = ("time", "gpus", "cpus", "memory", "parallel")
+USUAL: dict[str, Any] = {"timeout_min": 240, "cpus_per_task": 1, "slurm_array_parallelism": 64}
 # Pre-empted, a job is told to end first, and to queue itself again a moment later.
 SECONDS_TO_BE_QUEUED_AGAIN = 60.0
 
@@ -49,7 +50,7 @@ class SlurmEngine:
             import submitit
         except ModuleNotFoundError:
             raise ValueError("--on slurm needs submitit: pip install 'partita[slurm]'") from None
-        settings = USUAL | _settings(text)
+        settings: dict[str, Any] = USUAL | _settings(text)
         kind = settings.pop("cluster", "slurm")
         if kind == "slurm":
             _check_partition(settings.get("slurm_partition"))
@@ -150,7 +151,9 @@ def _settings(text: str) -> dict[str, Any]:
         if key not in OPTIONS or not equals or not value:
             hint = nearest(key, OPTIONS)
             raise ValueError(f"--on slurm:{text}: {piece!r} is no option{hint}; there are {', '.join(OPTIONS)}")
-        found[OPTIONS[key]] = int(value) if value.isdigit() else value
+        if key in NUMBERS and not value.isdigit():
+            raise ValueError(f"--on slurm:{text}: {key} must be a whole number, got {value!r}")
+        found[OPTIONS[key]] = int(value) if key in NUMBERS else value
     return found
 
 
