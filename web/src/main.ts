@@ -23,6 +23,8 @@ export function start(root: HTMLElement, source: Source, address = true): () => 
   };
 }
 
+export { http, inline, widget };
+
 export default {
   render({ model, el }: { model: WidgetModel; el: HTMLElement }) {
     const { source, close } = widget(model);

@@ -78,6 +78,7 @@ function onGpu(gl: WebGLRenderingContext): Painter {
 
 function onCanvas(context: CanvasRenderingContext2D): Painter {
   let [xs, ys, shades] = [new Float32Array(), new Float32Array(), new Uint32Array()];
+  let image: ImageData | null = null;
   return {
     kind: "canvas",
     load(x, y, colours) {
@@ -85,8 +86,9 @@ function onCanvas(context: CanvasRenderingContext2D): Painter {
     },
     draw(camera, width, height, size) {
       if (!width || !height) return;
-      const image = context.createImageData(width, height);
+      if (image?.width !== width || image.height !== height) image = context.createImageData(width, height);
       const pixels = new Uint32Array(image.data.buffer);
+      pixels.fill(0);
       const [sx, sy] = [width / camera.width, height / camera.height];
       const [ox, oy] = [width / 2 - camera.x * sx, height / 2 + camera.y * sy];
       const reach = Math.max(1, Math.round(size)) >> 1;

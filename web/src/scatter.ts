@@ -1,5 +1,5 @@
 // A plane of points: to move, to zoom, to draw a lasso in, by pointer, finger or keys.
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { around, type Camera, type Corner, moved, nearest, ticks, toPlane, toScreen, zoomed } from "./camera";
 import { html, onSize } from "./html";
 import { type Painter, painter } from "./painters";
@@ -20,14 +20,16 @@ export function Scatter(props: Props) {
   const points = useRef<Painter | null>(null);
   const frame = useRef(0);
   const [size, setSize] = useState<[number, number]>([0, 0]);
-  const [camera, setCamera] = useState<Camera>(() => around(xRange, yRange));
+  const view = useRef<Camera>(around(xRange, yRange)); // what is drawn; `camera` follows it, for axes and lasso
+  const [camera, setCamera] = useState<Camera>(view.current);
   const [cross, setCross] = useState<Corner | null>(null); // pixels; where pointer or keys are
   const [drawing, setDrawing] = useState<Corner[] | null>(null);
   const dragged = useRef<{ at: Corner; begun: Corner; far: number; lasso: boolean } | null>(null);
   const fingers = useRef(new Map<number, Corner>());
   const [w, h] = size;
 
-  useEffect(() => {
+  // Layout effects: a move is drawn in the frame it happens in, not in the one after.
+  useLayoutEffect(() => {
     points.current = painter(canvas.current!);
     canvas.current!.dataset.painter = points.current.kind;
     const stop = onSize(stage.current!, (width, height) => setSize([Math.round(width), Math.round(height)]));
@@ -37,19 +39,27 @@ export function Scatter(props: Props) {
       points.current?.close();
     };
   }, []);
-  useEffect(() => setCamera(around(xRange, yRange)), [xRange[0], xRange[1], yRange[0], yRange[1]]);
-  useEffect(() => points.current?.load(xs, ys, colours), [xs, ys, colours]);
-  useEffect(() => {
-    cancelAnimationFrame(frame.current);
-    frame.current = requestAnimationFrame(() => {
+  useEffect(() => aim(() => around(xRange, yRange)), [xRange[0], xRange[1], yRange[0], yRange[1]]);
+  useLayoutEffect(() => points.current?.load(xs, ys, colours), [xs, ys, colours]);
+  // Drawn in the frame in which it was moved, whatever the rest of the page is at; asked for once a frame and never put
+  // off, since moves that keep coming would put it off for ever.
+  function draw() {
+    frame.current ||= requestAnimationFrame(() => {
+      frame.current = 0;
+      if (!canvas.current || !stage.current) return;
       const dense = Math.min(2, devicePixelRatio || 1);
-      const [pw, ph] = [Math.round(w * dense), Math.round(h * dense)];
-      if (canvas.current && (canvas.current.width !== pw || canvas.current.height !== ph))
-        [canvas.current.width, canvas.current.height] = [pw, ph];
-      const radius = xs.length > 30000 ? 2.5 : xs.length > 5000 ? 4 : 7;
-      points.current?.draw(camera, pw, ph, radius * dense);
+      const [pw, ph] = [Math.round(stage.current.clientWidth * dense), Math.round(stage.current.clientHeight * dense)];
+      if (canvas.current.width !== pw || canvas.current.height !== ph) [canvas.current.width, canvas.current.height] = [pw, ph];
+      const across = xs.length > 30000 ? 2.5 : xs.length > 5000 ? 4 : 7;
+      points.current?.draw(view.current, pw, ph, across * dense);
     });
-  }, [camera, size, xs, ys, colours]);
+  }
+  function aim(change: (camera: Camera) => Camera) {
+    view.current = change(view.current);
+    draw();
+    setCamera(view.current);
+  }
+  useLayoutEffect(draw, [size, xs, ys, colours]);
 
   const look = (at: Corner) => {
     setCross(at);
@@ -76,7 +86,7 @@ export function Scatter(props: Props) {
     if (fingers.current.size === 2) pinch(event.pointerId, at);
     else if (!drag) look(at);
     else if (drag.lasso) setDrawing((corners) => [...(corners ?? []), plane(at)]);
-    else setCamera((c) => moved(c, (drag.at[0] - at[0]) / w, (at[1] - drag.at[1]) / h));
+    else aim((c) => moved(c, (drag.at[0] - at[0]) / w, (at[1] - drag.at[1]) / h));
     if (drag) {
       drag.at = at;
       drag.far = Math.max(drag.far, Math.hypot(at[0] - drag.begun[0], at[1] - drag.begun[1])); // a lasso ends where it began
@@ -88,7 +98,7 @@ export function Scatter(props: Props) {
     const before = fingers.current.get(id)!;
     const gap = (a: Corner, b: Corner) => Math.hypot(a[0] - b[0], a[1] - b[1]) || 1;
     const middle: Corner = [(at[0] + other[0]) / 2, (at[1] + other[1]) / 2];
-    setCamera((c) => zoomed(c, gap(before, other) / gap(at, other), toPlane(c, middle, w, h)));
+    aim((c) => zoomed(c, gap(before, other) / gap(at, other), toPlane(c, middle, w, h)));
   }
   function up(event: PointerEvent) {
     const drag = dragged.current;
@@ -112,7 +122,7 @@ export function Scatter(props: Props) {
       event.preventDefault();
       const at = place(event);
       const [pw, ph] = [element.clientWidth, element.clientHeight];
-      setCamera((c) => zoomed(c, Math.exp(Math.max(-60, Math.min(60, event.deltaY)) * 0.004), toPlane(c, at, pw, ph)));
+      aim((c) => zoomed(c, Math.exp(Math.max(-60, Math.min(60, event.deltaY)) * 0.004), toPlane(c, at, pw, ph)));
     };
     element.addEventListener("wheel", turn, { passive: false });
     return () => element.removeEventListener("wheel", turn);
@@ -122,11 +132,11 @@ export function Scatter(props: Props) {
     const arrows: Record<string, Corner> = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
     const at: Corner = cross ?? [w / 2, h / 2];
     const arrow = arrows[event.key];
-    if (arrow && event.shiftKey) setCamera((c) => moved(c, 0.08 * arrow[0], -0.08 * arrow[1]));
+    if (arrow && event.shiftKey) aim((c) => moved(c, 0.08 * arrow[0], -0.08 * arrow[1]));
     else if (arrow) look([Math.max(0, Math.min(w, at[0] + 12 * arrow[0])), Math.max(0, Math.min(h, at[1] + 12 * arrow[1]))]);
-    else if (event.key === "+" || event.key === "=") setCamera((c) => zoomed(c, 0.8));
-    else if (event.key === "-") setCamera((c) => zoomed(c, 1.25));
-    else if (event.key === "0") setCamera(around(xRange, yRange));
+    else if (event.key === "+" || event.key === "=") aim((c) => zoomed(c, 0.8));
+    else if (event.key === "-") aim((c) => zoomed(c, 1.25));
+    else if (event.key === "0") aim(() => around(xRange, yRange));
     else if (props.canLasso && (event.key === "l" || event.key === " ")) setDrawing((corners) => [...(corners ?? []), plane(at)]);
     else if (event.key === "Enter" && drawing) {
       if (drawing.length > 2) props.onLasso(drawing);
@@ -145,7 +155,7 @@ export function Scatter(props: Props) {
     <div class="stage ${tool}" ref=${stage} tabindex="0" role="application" aria-roledescription="plane of points" aria-label=${label}
       aria-describedby="scatter-keys" onPointerDown=${down} onPointerMove=${move} onPointerUp=${up} onPointerCancel=${up}
       onPointerLeave=${() => { if (!dragged.current) { setCross(null); props.onHover(-1); } }} onKeyDown=${key}
-      onDblClick=${() => setCamera(around(xRange, yRange))}>
+      onDblClick=${() => aim(() => around(xRange, yRange))}>
       <canvas ref=${canvas} aria-hidden="true"></canvas>
       <svg width=${w} height=${h} aria-hidden="true">
         ${ticks(camera.x - camera.width / 2, camera.x + camera.width / 2).filter((t) => screen([t, 0])[0] > 30 && screen([t, 0])[0] < w - 20).map((t) => html`<text key=${`x${t}`} class="tick" x=${screen([t, 0])[0]} y=${h - 6} text-anchor="middle">${tick(t)}</text>`)}
