@@ -10,7 +10,6 @@ import urllib.error
 import urllib.request
 
 import numpy as np
-import onnxruntime
 import pytest
 import torch
 
@@ -19,6 +18,8 @@ from partita.cli.main import app
 from partita.studies import Store, evaluate_run, plan, train
 from tests.cli.conftest import COMMAND
 
+onnxruntime = pytest.importorskip("onnxruntime", reason="needs partita[explore] and onnxruntime")
+pytest.importorskip("uvicorn", reason="needs partita[explore]")
 DATA = pt.data.load("groups", size=120, groups=(2, 1), features=5)
 
 

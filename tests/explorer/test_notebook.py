@@ -87,5 +87,8 @@ def test_covariates_colour_the_points(rows):
     numbers = np.frombuffer(answer(explored, {"id": 1, "kind": "points", "run": "model"})[1][0], "<f4")
     np.testing.assert_allclose(numbers[:180].reshape(90, 2), model.transform(rows, table), rtol=1e-4, atol=1e-5)
     assert numbers[180:].tolist() == np.repeat([0.0, 1.0, 2.0], 30).tolist()
+    data = pt.data.from_array(rows, columns=table)
+    (body,) = answer(pt.explore(model, data).explored, {"id": 1, "kind": "points", "run": "model"})[1]
+    assert body == numbers.tobytes()  # a data set brings its own
     with pytest.raises(ValueError, match="trained with covariates batch"):
         pt.explore(model, rows)

@@ -75,10 +75,7 @@ def _rows(model: Disentangler, fitted: Model, X: Any, covariates: Any) -> Rows:
     x = X.x if isinstance(X, Dataset) else np.asarray(X)
     if tuple(x.shape[1:]) != tuple(model.shape_):
         raise ValueError(f"X has observations of shape {tuple(x.shape[1:])}, the model was fitted on {model.shape_}")
-    table = None if covariates is None else columns_of(covariates, len(x))
-    if table is None and model.seen_.covariates is not None:
-        model.seen_.covariates.of(X.columns if isinstance(X, Dataset) and X.columns else None, len(x))
-        table = dict(X.columns)
+    table = _table(model, X, covariates)
 
     def encode(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         known = None if table is None else {name: values[rows] for name, values in table.items()}
@@ -89,6 +86,16 @@ def _rows(model: Disentangler, fitted: Model, X: Any, covariates: Any) -> Rows:
         return rows_of(X, encode)
     columns = () if table is None else tuple(column_of(name, values) for name, values in table.items())
     return Rows(x, encode, columns)
+
+
+def _table(model: Disentangler, X: Any, covariates: Any) -> dict[str, np.ndarray] | None:
+    """Covariates by name: those given, or the columns of a data set; ValueError where the model needs others."""
+    if covariates is None and isinstance(X, Dataset) and model.seen_.covariates is not None:
+        covariates = dict(X.columns)
+    rows = len(X.x) if isinstance(X, Dataset) else len(X)
+    if model.seen_.covariates is not None:
+        model.seen_.covariates.of(covariates, rows)
+    return None if covariates is None else columns_of(covariates, rows)
 
 
 def _average(model: Disentangler) -> np.ndarray | None:
@@ -102,7 +109,8 @@ def _diagnosed(model: Disentangler, X: Any, covariates: Any) -> Mapping[str, Any
         return None
     x = X.x if isinstance(X, Dataset) else np.asarray(X)
     rows = some_rows(len(x), ROWS_JUDGED)
-    known = None if covariates is None else {k: v[rows] for k, v in columns_of(covariates, len(x)).items()}
+    table = _table(model, X, covariates)
+    known = None if table is None else {name: values[rows] for name, values in table.items()}
     said = model.diagnose(np.asarray(x[rows]), covariates=known)
     return {"verdict": said.verdict, "reasons": list(said.reasons)}
 

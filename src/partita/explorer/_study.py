@@ -103,7 +103,7 @@ class StudyFolder:
             }  # fmt: skip
         state, problem, scores, result = self._ending(run)
         row = {
-            "id": name, "method": run.method, "data": str(run.data.get("name", run.data.get("path", ""))),
+            "id": name, "method": run.method, "data": Path(str(run.data.get("path", run.data.get("name", "")))).name,
             "state": state, "seed": run.seed, "settings": settings_of(run), "scores": scores_of(scores),
             "verdict": _verdict(scores), "problem": problem,
         }  # fmt: skip

@@ -26,7 +26,18 @@ class Explored(Protocol):
 
 
 def application(explored: Explored, *, host: str = "127.0.0.1", token: str | None = None) -> Any:
-    """The ASGI application: static files that are read now, the documents of `explored`, and its guard."""
+    """The ASGI application: static files that are read now, the documents of `explored`, and its guard.
+
+    Parameters
+    ----------
+    explored : what is looked at, a study's folder or one model.
+    host : the address that it will be served on.
+    token : what requests for data must bring; needed where `host` is not this computer's own.
+
+    Returns
+    -------
+    an ASGI application
+    """
     import anyio
     from starlette.applications import Starlette
     from starlette.requests import Request
@@ -97,7 +108,14 @@ def serve(
     told: Callable[[int], None] = lambda port: None,
 ) -> None:
     """Answers until it is interrupted; ValueError where another address than this computer's own has no token.
-    `told` is called with the port once it is bound."""
+
+    Parameters
+    ----------
+    explored : what is looked at, a study's folder or one model.
+    host, port : where to listen; port 0 is any that is free.
+    token : what requests for data must bring.
+    told : is called with the port once somebody listens there.
+    """
     if not is_loopback(host) and token is None:
         raise ValueError(f"serving on {host} needs a token")
     try:

@@ -40,6 +40,16 @@ def write_single_file(explored: Explored, run: str, out: str | Path) -> Path:
     -------
     Path
         The file.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> import partita as pt
+    >>> rows = np.eye(6)
+    >>> shown = pt.explore(pt.Disentangler("pca", latents=2).fit(rows), rows).explored
+    >>> with TemporaryDirectory() as folder:
+    ...     write_single_file(shown, "model", Path(folder) / "page.html").stat().st_size > 5_000_000
+    True
     """
     subject = explored.subject(run)
     if subject.model is None:
