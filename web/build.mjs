@@ -45,5 +45,8 @@ const parts = [...inside].sort().map((name) => {
   return `${name} ${about.version} (${about.license})\n\n${readFileSync(own, "utf8").trim()}\n`;
 });
 const rule = `\n${"-".repeat(100)}\n\n`;
-const head = "The explorer's bundle (explorer.js, explorer.css, ort.wasm.gz) holds these packages, under these licences.\n";
+const head = `The explorer's bundle (explorer.js, explorer.css, ort.wasm.gz) holds these packages, under these licences.
+ort.wasm.gz is ONNX Runtime as its makers compiled it; the libraries inside it, and their licences, are in ort-notices.txt.gz.
+`;
+copyFileSync(join(here, "licences/ort-notices.txt.gz"), join(out, "ort-notices.txt.gz"));
 writeFileSync(join(out, "LICENSES.txt"), head + rule + parts.join(rule));

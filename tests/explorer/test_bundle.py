@@ -44,6 +44,8 @@ def test_licences_of_all_that_is_bundled_lie_beside_it():
         assert f"{name} {version} (" in said
     assert said.count("Permission is hereby granted") >= 3
     assert "Apache License" in said
+    notices = gzip.decompress((STATIC / "ort-notices.txt.gz").read_bytes()).decode()
+    assert "Eigen" in notices, "what ONNX Runtime itself is made of"
 
 
 def test_nothing_in_the_bundle_needs_what_the_policy_forbids():
