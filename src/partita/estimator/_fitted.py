@@ -111,7 +111,7 @@ class Fitted(TransformerMixin, BaseEstimator):
         if not frame:
             return found
         try:
-            import pandas as pd
+            import pandas as pd  # type: ignore[import-not-found]
         except ImportError:
             raise ValueError("frame=True needs pandas, which is not installed: pip install pandas") from None
         order = [(g, k) for g, group in enumerate(self.groups_) for k in group]

@@ -172,12 +172,6 @@ class Disentangler(Fitted):
         """`fit`, and then `transform` of the same rows."""
         return self.fit(X, y, covariates, **weights).transform(X, covariates)
 
-    def get_params(self, deep=True):
-        """The parameters by name; `deep` has those in `options` too, as options__beta."""
-        params = super().get_params(deep=deep)
-        inner = self.options if deep and isinstance(self.options, Mapping) else {}
-        return params | {f"{OPTION}{name}": value for name, value in inner.items()}
-
     def set_params(self, **params):
         """Parameters by name; `options__beta=4.0` sets one of `options` and leaves the others."""
         inner = {name: params.pop(name) for name in list(params) if name.startswith(OPTION)}
