@@ -1,8 +1,8 @@
 """Cells of three donors in independent groups: the pictures and numbers of cells.md.
 
-    python docs/examples/cells.py [--data FOLDER] [--out FOLDER] [--steps 2000] [--scvi NUMBERS.json]
+    python docs/examples/cells.py [--data FOLDER] [--out FOLDER] [--steps 2000]
 
-FOLDER holds `covid_cells/covid_cells_1000genes.npz`; some minutes on a CPU. `cells_scvi.py` makes NUMBERS.json.
+FOLDER holds `covid_cells/covid_cells_1000genes.npz`; some minutes on a CPU.
 """
 
 import argparse
@@ -109,8 +109,8 @@ def _save(figure, path: Path) -> None:
     plt.close(figure)
 
 
-def analyse(data: Cells, out: Path, steps: int = 2000, scvi: dict | None = None) -> dict:
-    """Everything on the page; returns its numbers. `scvi`: nats and codes of the cells held out, by scvi-tools."""
+def analyse(data: Cells, out: Path, steps: int = 2000) -> dict:
+    """Everything on the page; returns its numbers."""
     out.mkdir(parents=True, exist_ok=True)
     train, test = data.parts()
     latents = sum(GROUPS)
@@ -129,8 +129,6 @@ def analyse(data: Cells, out: Path, steps: int = 2000, scvi: dict | None = None)
         "VAE": plain.score(test.counts, covariates=test.covariates),
         "VAE, not told the donor": blind.score(test.counts),
     }
-    if scvi is not None:
-        codes["scVI"], nats["scVI"] = np.asarray(scvi["codes"]), scvi["nats"]
     numbers = {
         "cells, genes": list(data.counts.shape),
         "held-out bound, nats a cell": nats,
@@ -151,11 +149,9 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("PARTITA_DATA", "data")))
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "figures")
     parser.add_argument("--steps", type=int, default=2000)
-    parser.add_argument("--scvi", type=Path)
     asked = parser.parse_args()
     data = cells(asked.data / "covid_cells/covid_cells_1000genes.npz")
-    scvi = json.loads(asked.scvi.read_text()) if asked.scvi else None
-    print(json.dumps(analyse(data, asked.out, asked.steps, scvi), indent=1))
+    print(json.dumps(analyse(data, asked.out, asked.steps), indent=1))
 
 
 if __name__ == "__main__":
