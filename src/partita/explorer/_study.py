@@ -103,7 +103,7 @@ class StudyFolder:
             }  # fmt: skip
         state, problem, scores, result = self._ending(run)
         row = {
-            "id": name, "method": run.method, "data": Path(str(run.data.get("path", run.data.get("name", "")))).name,
+            "id": name, "method": run.method, "data": _data_name(run),
             "state": state, "seed": run.seed, "settings": settings_of(run), "scores": scores_of(scores),
             "verdict": _verdict(scores), "problem": problem,
         }  # fmt: skip
@@ -221,6 +221,10 @@ def scores_of(scores: Mapping[str, Any]) -> dict[str, Any]:
             about = {"value": score["value"], "low": low, "high": high, "protocol": score.get("protocol")}
             found["MIG" if name == "mig" else name] = about
     return found
+
+
+def _data_name(run: Run) -> str:
+    return Path(str(run.data["path"])).name if "path" in run.data else str(run.data.get("name", ""))
 
 
 def _verdict(scores: Mapping[str, Any]) -> str | None:
