@@ -38,7 +38,8 @@ class StudyFolder:
     def _found(self) -> dict[str, Run | str]:
         """Every run by its id; in words, why one cannot be read."""
         found: dict[str, Run | str] = {}
-        for folder in self.store.folders():
+        self._folders = {folder.name: folder for folder in self.store.folders()}
+        for folder in self._folders.values():
             try:
                 _check_inside(folder, self.folder)
                 found[folder.name] = self.store.run_in(folder)
@@ -66,7 +67,7 @@ class StudyFolder:
         """The run of this id, opened; KeyError when there is none."""
         run = self.runs[name]
         with self._opening:
-            written = _written(self.folder / "runs" / name)
+            written = _written(self._folders[name])
             kept = self._open.pop(name, None)
             if kept is None or kept[0] != written:
                 while len(self._open) >= MOST_OPEN:
