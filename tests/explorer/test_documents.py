@@ -208,7 +208,7 @@ def test_a_hundred_runs_are_listed_without_opening_one(vectors_study, tmp_path):
 @pytest.fixture
 def broken(copied, vectors_study, run_id):
     folder = copied(vectors_study)
-    return folder, folder / "runs" / run_id, run_id
+    return folder, next(folder.glob(f"runs/**/{run_id}")), run_id
 
 
 def words_of(folder, run_id):
@@ -271,7 +271,7 @@ def test_a_study_that_grows_while_it_is_looked_at(broken, vectors_study):
     shutil.rmtree(place)
     study = StudyFolder(folder)
     assert len(study.study()["runs"]) == 3
-    shutil.copytree(vectors_study / "runs" / run_id, place)
+    shutil.copytree(next(vectors_study.glob(f"runs/**/{run_id}")), place)
     result = (place / "result.json").read_bytes()
     (place / "result.json").unlink()
     assert [row["state"] for row in study.study()["runs"]].count("unfinished") == 1
@@ -284,7 +284,7 @@ def test_a_data_set_that_moved_leaves_the_decoder(images_study, copied):
     folder = copied(images_study)
     (run,) = Store(folder / "study").runs()
     (folder / "squares.npz").unlink()
-    moved = folder / "study" / "runs" / run.id / "run.json"
+    moved = next(folder.glob(f"study/runs/**/{run.id}")) / "run.json"
     content = json.loads(moved.read_text())
     content["data"] |= {"path": "squares.npz", "places": [str(folder / "squares.npz")]}
     moved.write_text(json.dumps(content))

@@ -38,7 +38,8 @@ class StudyFolder:
     def _found(self) -> dict[str, Run | str]:
         """Every run by its id; in words, why one cannot be read."""
         found: dict[str, Run | str] = {}
-        for folder in self.store.folders():
+        self._folders = {folder.name: folder for folder in self.store.folders()}
+        for folder in self._folders.values():
             try:
                 _check_inside(folder, self.folder)
                 found[folder.name] = self.store.run_in(folder)
@@ -66,7 +67,7 @@ class StudyFolder:
         """The run of this id, opened; KeyError when there is none."""
         run = self.runs[name]
         with self._opening:
-            written = _written(self.folder / "runs" / name)
+            written = _written(self._folders[name])
             kept = self._open.pop(name, None)
             if kept is None or kept[0] != written:
                 while len(self._open) >= MOST_OPEN:
@@ -103,7 +104,7 @@ class StudyFolder:
             }  # fmt: skip
         state, problem, scores, result = self._ending(run)
         row = {
-            "id": name, "method": run.method, "data": Path(str(run.data.get("path", run.data.get("name", "")))).name,
+            "id": name, "method": run.method, "data": _data_name(run),
             "state": state, "seed": run.seed, "settings": settings_of(run), "scores": scores_of(scores),
             "verdict": _verdict(scores), "problem": problem,
         }  # fmt: skip
@@ -221,6 +222,10 @@ def scores_of(scores: Mapping[str, Any]) -> dict[str, Any]:
             about = {"value": score["value"], "low": low, "high": high, "protocol": score.get("protocol")}
             found["MIG" if name == "mig" else name] = about
     return found
+
+
+def _data_name(run: Run) -> str:
+    return Path(str(run.data["path"])).name if "path" in run.data else str(run.data.get("name", ""))
 
 
 def _verdict(scores: Mapping[str, Any]) -> str | None:
