@@ -4,7 +4,20 @@ import json
 
 import pytest
 
-WORDS = "train vae --data groups:size=60 --latents 2 --steps 2 --device cpu --out study".split()
+WORDS = [
+    "train",
+    "vae",
+    "--data",
+    "groups:size=60",
+    "--latents",
+    "2",
+    "--steps",
+    "2",
+    "--device",
+    "cpu",
+    "--out",
+    "study",
+]
 
 
 def test_status(partita, tmp_path):
