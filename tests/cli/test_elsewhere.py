@@ -4,20 +4,8 @@ import json
 
 import pytest
 
-WORDS = [
-    "train",
-    "vae",
-    "--data",
-    "groups:size=60",
-    "--latents",
-    "2",
-    "--steps",
-    "2",
-    "--device",
-    "cpu",
-    "--out",
-    "study",
-]
+WORDS = ["train", "vae", "--data", "groups:size=60", "--latents", "2", "--steps", "2", "--device", "cpu"]
+WORDS += ["--out", "study"]
 
 
 def test_status(partita, tmp_path):
