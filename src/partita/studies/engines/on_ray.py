@@ -16,7 +16,7 @@ from partita.studies.engines._task import Ending, Node, Task
 
 OBJECT_STORE = 100 << 20  # of a cluster started for one study; data go by path or description where they can
 SECONDS_TO_CONNECT = 5.0
-SECONDS_TO_ANSWER = 60.0
+SECONDS_TO_ANSWER = 180.0  # a worker loads PyTorch first
 QUIET = {"include_dashboard": False, "log_to_driver": False, "logging_level": "ERROR", "configure_logging": False}
 
 
@@ -64,6 +64,8 @@ class RayEngine:
         for ref, name in asked.items():
             try:
                 answers.append(self.ray.get(ref, timeout=SECONDS_TO_ANSWER))
+            except self.ray.exceptions.GetTimeoutError:
+                raise OSError(f"{name} of {self.words} does not answer within {SECONDS_TO_ANSWER:.0f} s") from None
             except Exception as error:
                 reason = str(getattr(error, "cause", None) or error).strip().splitlines()[-1]
                 raise OSError(f"{name} of {self.words} cannot run partita: {reason}") from None
