@@ -48,7 +48,7 @@ def browsed(tmp_path_factory) -> tuple[Path, dict[str, str]]:
     trained("many", "vae", load("independent", size=MANY, features=3), latents=2)
     trained("diverged", "beta_vae", vectors, latents=2, steps=4, learning_rate=1e30)
     trained("gone", "beta_vae", vectors, latents=2)
-    (place / "study" / "runs" / found["gone"] / "weights.safetensors").unlink()
+    (next((place / "study").glob(f"runs/**/{found['gone']}")) / "weights.safetensors").unlink()
     rng = np.random.default_rng(0)
     for name in ("kept", "moved"):
         rows = "\n".join(",".join(f"{v:.3f}" for v in row) for row in rng.normal(size=(60, 3)))
