@@ -219,7 +219,7 @@ def _linear_fit(z, x):
 def test_counts_are_taught_by_their_likelihood():
     """Rates that two groups of latents make: read as logarithms, unmixed there, and decoded as rates."""
     truth = load("groups", groups=(2, 2), size=700, features=12, noise=0.0)
-    rates = np.exp(0.4 * truth.x / truth.x.std() + 2.0)
+    rates = np.exp(0.4 * truth.x / truth.x.std() + 4.0)  # some 50 counts: their noise is a tenth of what varies
     counts = np.random.default_rng(0).poisson(rates)
     options = {"start": "unmixed"}
     model = Disentangler(groups=(2, 2), likelihood="poisson", options=options, steps=100, device="cpu").fit(counts)
