@@ -25,6 +25,10 @@ EXTRAS = {
     "onnx": ("ONNX files and the explorer as one page, with onnxscript", 'pip install "partita[explore]"'),
     "onnxscript": ("ONNX files and the explorer as one page, with onnx", 'pip install "partita[explore]"'),
     "anywidget": ("pt.explore in a notebook", 'pip install "partita[explore]"'),
+    "ray": ("training on a Ray cluster, --on ray", 'pip install "partita[ray]"'),
+    "submitit": ("training by Slurm, --on slurm:...", 'pip install "partita[slurm]"'),
+    "tensorboard": ("--track tensorboard", 'pip install "partita[tensorboard]"'),
+    "wandb": ("--track wandb", 'pip install "partita[wandb]"'),
     "triton": ("on a GPU alone: kernels of our own, compiled steps", "comes with PyTorch for CUDA on Linux"),
     "pandas": ('set_output(transform="pandas")', "pip install pandas"),
 }

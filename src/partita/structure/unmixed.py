@@ -55,7 +55,7 @@ class Principal:
         """The leading coordinates alone, by randomised subspace iteration: all of them would take minutes."""
         from sklearn.utils.extmath import randomized_svd
 
-        _, singular, axes = randomized_svd(centred, latents, n_iter=7, random_state=0)
+        _, singular, axes = randomized_svd(centred, latents, n_iter=7, random_state=0)  # type: ignore[arg-type]
         values, total = singular**2 / len(centred), float(np.square(centred).sum() / len(centred))
         least = 1e-6 * max(total / len(mean), 1e-12)
         noise = max((total - float(values.sum())) / max(len(mean) - latents, 1), least)

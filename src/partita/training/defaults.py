@@ -54,7 +54,7 @@ def widths(hidden: Any) -> tuple[int, ...]:
     """Widths of hidden layers, from one number or several; ValueError where they are none."""
     found = (hidden,) if isinstance(hidden, Integral) else hidden
     whole = isinstance(found, Sequence | np.ndarray) and not isinstance(found, str)
-    if not whole or not len(found) or not all(isinstance(each, Integral) and each >= 1 for each in found):
+    if not whole or not len(found) or not all(isinstance(each, Integral) and int(each) >= 1 for each in found):
         raise ValueError(f"hidden must be widths of layers such as (256, 256), got {hidden!r}")
     return tuple(int(each) for each in found)
 
