@@ -5,6 +5,7 @@ as long as the run's folder is as old as it says, so the folders are the truth a
 date costs one look at them. Nothing is locked: lines are appended, and a log is put in order by replacing it.
 """
 
+import gc
 import json
 import logging
 import os
@@ -99,6 +100,18 @@ def folders_with_age(runs: Path) -> Iterator[tuple[str, str, int]]:
 
 def entries(study: Path, read: Callable[[Path], tuple[Run, dict[str, Any] | None]]) -> tuple[list[Entry], list[str]]:
     """All runs, by the index where it is right and else by `read`, whose errors are the second answer."""
+    collecting = gc.isenabled()
+    gc.disable()  # it would look through 100,000 entries again and again while they are made
+    try:
+        return _entries_of(study, read)
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def _entries_of(
+    study: Path, read: Callable[[Path], tuple[Run, dict[str, Any] | None]]
+) -> tuple[list[Entry], list[str]]:
     began, index, count = time.monotonic(), study / "index", 0
     lines, crowded = _known(index)
     found, trouble, cold = [], [], 0
