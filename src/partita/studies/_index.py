@@ -99,7 +99,7 @@ def folders_with_age(runs: Path) -> Iterator[tuple[str, str, int]]:
 
 
 def entries(study: Path, read: Callable[[Path], tuple[Run, dict[str, Any] | None]]) -> tuple[list[Entry], list[str]]:
-    """All runs, by the index where it is right and else by `read`, whose errors are the second answer."""
+    """All runs by setting and seed, as the index says where it is right, else by `read`, whose errors come second."""
     collecting = gc.isenabled()
     gc.disable()  # it would look through 100,000 entries again and again while they are made
     try:
@@ -141,7 +141,7 @@ def _entries_of(
         log.info("index of %d runs made from %d folders in %.1f s", count, cold, time.monotonic() - began)
     if crowded:
         _put_in_order(index, crowded, found)
-    return found, trouble
+    return sorted(found, key=lambda entry: (entry.setting, int(entry.seed_digits))), trouble
 
 
 def stamp(folder: Path | str) -> str:
