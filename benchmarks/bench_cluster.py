@@ -49,7 +49,7 @@ def main() -> None:
 
         torch.set_num_threads(1)
         data = load("groups", size=500)
-        methods = ["vae", "beta_vae", "beta_tcvae", "pdisvae", "dip_vae_i", "factor_vae"]
+        methods = ["vae", "beta_vae", "beta_tcvae", "pdisvae", "dip_vae_i", "dip_vae_ii"]
         runs = plan(methods, data, seeds=range(asked.seeds), steps=asked.steps)
         warm = plan(methods, data, seeds=[1000], steps=2)
         engine = engine_named(f"ray:{cluster.address}", root, "cpu")

@@ -5,6 +5,7 @@ as long as the run's folder is as old as it says, so the folders are the truth a
 date costs one look at them. Nothing is locked: lines are appended, and a log is put in order by replacing it.
 """
 
+import gc
 import json
 import logging
 import os
@@ -98,7 +99,19 @@ def folders_with_age(runs: Path) -> Iterator[tuple[str, str, int]]:
 
 
 def entries(study: Path, read: Callable[[Path], tuple[Run, dict[str, Any] | None]]) -> tuple[list[Entry], list[str]]:
-    """All runs, by the index where it is right and else by `read`, whose errors are the second answer."""
+    """All runs by setting and seed, as the index says where it is right, else by `read`, whose errors come second."""
+    collecting = gc.isenabled()
+    gc.disable()  # it would look through 100,000 entries again and again while they are made
+    try:
+        return _entries_of(study, read)
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def _entries_of(
+    study: Path, read: Callable[[Path], tuple[Run, dict[str, Any] | None]]
+) -> tuple[list[Entry], list[str]]:
     began, index, count = time.monotonic(), study / "index", 0
     lines, crowded = _known(index)
     found, trouble, cold = [], [], 0
@@ -128,7 +141,7 @@ def entries(study: Path, read: Callable[[Path], tuple[Run, dict[str, Any] | None
         log.info("index of %d runs made from %d folders in %.1f s", count, cold, time.monotonic() - began)
     if crowded:
         _put_in_order(index, crowded, found)
-    return found, trouble
+    return sorted(found, key=lambda entry: (entry.setting, int(entry.seed_digits))), trouble
 
 
 def stamp(folder: Path | str) -> str:

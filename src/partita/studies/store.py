@@ -77,7 +77,7 @@ class Store:
         found, trouble = entries(self.folder, lambda folder: ((run := self.run_in(folder)), self._ending(run)))
         if not found:
             raise ValueError(trouble[0]) if trouble else self._nothing()
-        return sorted(found, key=lambda entry: (entry.setting, entry.seed))
+        return found
 
     def _nothing(self) -> ValueError:
         return ValueError(

@@ -171,7 +171,7 @@ def _be_quiet(ray: Any) -> None:
 def _connect(ray: Any, address: str | None) -> None:
     _be_quiet(ray)
     if address is None:
-        ray.init(object_store_memory=OBJECT_STORE, **QUIET)
+        ray.init(address="local", object_store_memory=OBJECT_STORE, **QUIET)  # never one that happens to run here
         return
     host, _, port = address.rpartition(":")
     if port.isdigit() and "://" not in address:
