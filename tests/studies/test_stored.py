@@ -30,11 +30,11 @@ def as_planned(store: Store) -> list[Run]:
     return sorted((store.run_in(folder) for folder in store.folders()), key=lambda run: (run.method, run.id))
 
 
-def test_every_file_is_whole():
-    found = survey(Store(STORED / "study"))
+def test_every_file_is_whole(mine):
+    found = survey(Store(mine / "study"))
     assert len(found.finished) == 6
     assert not found.damaged
-    under_way = survey(Store(STORED / "interrupted"))
+    under_way = survey(Store(mine / "interrupted"))
     assert len(under_way.unfinished) == 6
     assert not under_way.damaged
     assert not under_way.checkpoints
@@ -72,7 +72,7 @@ def test_an_interrupted_study_goes_on_from_where_it_was(mine, monkeypatch):
     train(as_planned(store), load("groups", size=200), store, device=CPU)
     models = {"vae": 2, "restarts": 4, "auto": 1, "auto, late": 1}
     assert sum(taken) == sum(models[name] * (40 - step) for name, step in stopped.items())
-    finished = Store(STORED / "study")
+    finished = Store(mine / "study")
     assert {run.id for run in store.finished()} == {run.id for run in finished.finished()}
     for run in store.finished():
         if run.program.finds_groups:  # discovery itself finds more now than it did in 0.1 (CHANGELOG, Numbers)
