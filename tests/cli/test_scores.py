@@ -53,7 +53,7 @@ def test_arrays_of_different_lengths_are_refused_in_words(partita, arrays, tmp_p
 def test_groups_and_scores_are_found_on_the_way(partita, tmp_path):
     words = ("--data", "groups:size=200", "--groups", "auto", "--steps", "20", "--log-metrics", "alignment")
     assert partita("train", "pdisvae", *words, "--out", "study").returncode == 0
-    (folder,) = (tmp_path / "study/runs").iterdir()
+    (folder,) = (tmp_path / "study/runs").glob("*/*")
     groups = json.loads((folder / "result.json").read_text())["groups"]
     last = json.loads((folder / "history.jsonl").read_text().splitlines()[-1])
     assert 0 <= last["alignment"] <= 1

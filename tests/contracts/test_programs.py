@@ -152,7 +152,7 @@ def test_structure_can_be_compared(name):
 @pytest.mark.parametrize(
     "options",
     [
-        {},
+        {"start": ["random"]},
         {"validation": [0.2], "patience": [2]},
         {"restarts": [2], "judge": ["median"]},
         {"start": ["unmixed"], "validation": [0.2]},

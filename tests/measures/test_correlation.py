@@ -212,8 +212,9 @@ def test_refining_a_partition_cannot_lower_the_correlation(seed, latents):  # X1
     coarse = tuple(tuple(np.flatnonzero(home == g).tolist()) for g in np.unique(home))
     halves = [(group[: len(group) // 2], group[len(group) // 2 :]) for group in coarse]
     fine = tuple(half for pair in halves for half in pair if half)
-    assert gaussian_tc(x, fine) >= gaussian_tc(x, coarse) - 1e-10
-    assert gaussian_tc(x) >= gaussian_tc(x, fine) - 1e-10
+    # both are sums of logarithms of determinants, and a mixing may be nearly singular
+    assert gaussian_tc(x, fine) >= gaussian_tc(x, coarse) - 1e-8
+    assert gaussian_tc(x) >= gaussian_tc(x, fine) - 1e-8
     assert gaussian_tc(x, (latents,)) == pytest.approx(0, abs=1e-9)
 
 

@@ -70,7 +70,9 @@ def _make_study(
     folder: Path, dataset: Dataset, methods=("vae",), *, scored: bool = True, metrics=("mig",), **options
 ) -> Store:
     store = Store(folder)
-    options = {"steps": 20, "batch_size": 32, "learning_rate": 3e-3, "seeds": (0,), "hidden": (8,)} | options
+    options = {"steps": 20, "batch_size": 32, "learning_rate": 3e-3, "seeds": (0,)} | options
+    if options.get("network", "mlp") == "mlp":
+        options["hidden"] = (8,)
     for method in methods:
         train(plan([method], dataset, **options), dataset, store, device=torch.device("cpu"))
     if scored:

@@ -139,6 +139,11 @@ def test_runs_of_earlier_studies_keep_their_ids_and_are_found_again(here, tmp_pa
     dataset, store = load("rows.npy"), Store(here / "study")
     assert described(dataset)["digest"] == old.data["digest"]
     train([old], dataset, store, device=CPU)
+    (filed,) = (here / "study/runs").glob("*/*")  # where partita 0.1 had it: beside the shards
+    filed.rename(here / "study/runs" / filed.name)
+    filed.parent.rmdir()
+    shutil.rmtree(here / "study/index")
+    store = Store(here / "study")
     new = replace(old, data=described(load(here / "rows.npy")))
     assert new.id != old.id
     assert same_data(new.data, old.data)

@@ -11,8 +11,11 @@ SHARE_OF_TIME = 0.05
 SECONDS_BETWEEN_LOOKS = 2.0
 
 
-def train_elsewhere(on: str, runs: Sequence, dataset, store, *, detach: bool, **settings: Any) -> list:
-    """Trains on an engine. Ends the command where the work was left to the cluster."""
+def train_elsewhere(
+    on: str, runs: Sequence, dataset, store, *, detach: bool, once_there: Callable[[], None], **settings: Any
+) -> list:
+    """Trains on an engine; `once_there` is called when there is one. Ends the command where the work was left to the
+    cluster."""
     from partita.studies._train_on import train_on
     from partita.studies.engines import engine_named
 
@@ -20,6 +23,7 @@ def train_elsewhere(on: str, runs: Sequence, dataset, store, *, detach: bool, **
     if engine is None or (detach and not engine.stays):
         raise ValueError("--detach needs a cluster that stays when this command ends: --on ray:ADDRESS or slurm:...")
     try:
+        once_there()
         with view(store) as tell:
             diverged = train_on(engine, runs, dataset, store, detach=detach, tell=tell, **settings)
     finally:

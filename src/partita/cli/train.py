@@ -145,14 +145,15 @@ def train(
     elsewhere = on != "local" or detach
     if elsewhere and track:
         raise ValueError("--track follows training on this machine: leave it out with --on or --detach")
-    keep_plan(context, store)
     if elsewhere:
         diverged = train_elsewhere(
             on, runs, dataset, store, device=device, resume=resume, detach=detach, log_metrics=log_metrics or (),
             checkpoint_seconds=checkpoint_seconds, models_at_once=models_at_once,
+            once_there=lambda: keep_plan(context, store),
         )  # fmt: skip
         _say_end(runs, diverged, dataset, out)
         return
+    keep_plan(context, store)
     with (
         tracked(store, track) as store,
         joined(choose_device(device)) as (ranks, own),
