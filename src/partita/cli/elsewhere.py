@@ -12,7 +12,7 @@ SECONDS_BETWEEN_LOOKS = 2.0
 
 
 def train_elsewhere(
-    on: str, runs: Sequence, dataset, store, *, detach: bool, once_there: Callable[[], None], **settings: Any
+    on: str, runs: Sequence, dataset, store, *, detach: bool, once_there: Callable[[], object], **settings: Any
 ) -> list:
     """Trains on an engine; `once_there` is called when there is one. Ends the command where the work was left to the
     cluster."""
