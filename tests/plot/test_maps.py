@@ -1,5 +1,7 @@
 """Maps of a movie: what was put into it comes out, by pixels and by frames."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -78,3 +80,17 @@ def test_positions_must_be_known(by_pixel):
         plot.maps(model, data.x)
     with pytest.raises(ValueError, match=r"places must be \(42, 2\) or \(80, 2\)"):
         plot.maps(model, data.x, places=np.zeros((3, 2)))
+
+
+def test_slopes_that_make_more_than_there_is_are_told_beside_each_other(by_pixel, monkeypatch):
+    model, data = by_pixel
+
+    def titles():
+        return [part.get_suptitle() for part in plot.maps(model, data).subfigs]
+
+    assert all(title.endswith("of the variance") for title in titles())
+    movie = Movie.of(opened(model, data), None)
+    monkeypatch.setattr(Movie, "of", lambda *_: replace(movie, variance=movie.variance / 100))
+    assert all("mean slopes" in title for title in titles())
+    shares = [float(title.split(": ")[1].split("%")[0]) for title in titles()]
+    assert sum(shares) == pytest.approx(100, abs=0.2)

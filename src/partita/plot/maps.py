@@ -1,7 +1,7 @@
 """A movie's groups: where each of them lies, and when it is active."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -62,12 +62,16 @@ def maps(model: Any, X: Any, *, places: Any = None, groups: Sequence | None = No
     movie = Movie.of(seen, places)
     shown = parts_shown(groups, seen.groups, seen.latents)
     found = sorted((movie.mapped(group) for group in shown), key=lambda each: -each.share)[:GROUPS_SHOWN]
+    # mean slopes of a decoder that curves may make more than there is: then groups are told beside each other
+    whole, of = sum(movie.mapped(group).share for group in seen.groups), "of the variance"
+    if whole > 1:
+        found, of = [replace(each, share=each.share / whole) for each in found], "of the groups' mean slopes"
     across = min(3, len(found))
     down = -(-len(found) // across)
     figure = Drawing(figsize=(3.8 * across, 3.4 * down))
     parts = np.ravel(figure.subfigures(down, across, squeeze=False))
     for each, part in zip(found, parts):
-        _draw(movie, each, part)
+        _draw(movie, each, part, of)
     return figure
 
 
@@ -118,11 +122,11 @@ class Movie:
         return image
 
 
-def _draw(movie: Movie, each: Mapped, part: FigureBase) -> None:
+def _draw(movie: Movie, each: Mapped, part: FigureBase, of: str) -> None:
     count = min(len(each.group), AXES_SHOWN)
     grid = part.add_gridspec(2, count, height_ratios=[1.5, 1])
     more = f", {count} of its {len(each.group)} axes" if count < len(each.group) else ""
-    title = f"{latents_named(each.group)}: {each.share:.1%} of the variance{more}"
+    title = f"{latents_named(each.group)}: {each.share:.1%} {of}{more}"
     part.suptitle(title, x=0.02, ha="left", fontsize=9.5)
     panels = [part.add_subplot(grid[0, number]) for number in range(count)]
     for number, panel in enumerate(panels):
