@@ -38,6 +38,7 @@ class Fitted(TransformerMixin, BaseEstimator):
     seed: int
 
     def _recipe(self) -> Recipe:
+        """What was trained: `Disentangler` knows, which is the only one to inherit this."""
         raise NotImplementedError
 
     def diagnose(self, X, refit=False, time=False, covariates=None):
