@@ -1,5 +1,7 @@
 """Files are read in threads as they are read alone."""
 
+import gc
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import h5py
@@ -8,6 +10,7 @@ import pytest
 from PIL import Image
 
 from partita.data import load
+from partita.data._npy import read_npy
 
 ROWS = np.random.default_rng(0).integers(0, 256, (40, 8, 9), np.uint8)
 
@@ -49,3 +52,19 @@ def test_threads_share_a_streamed_file(tmp_path):
         with ThreadPoolExecutor(8) as threads:
             for index, found in zip(indices, threads.map(data.observations, indices)):
                 np.testing.assert_array_equal(found, expected[index])
+
+
+def test_a_collector_that_runs_python_between_does_not_disturb_the_headers(tmp_path):
+    """Python 3.11 loses count of `ast`'s depth when threads change inside it, as at a callback of the collector."""
+    np.save(tmp_path / "a.npy", ROWS)
+    threshold, interval = gc.get_threshold(), sys.getswitchinterval()
+    gc.callbacks.append(lambda phase, info: sum(range(200)))
+    try:
+        gc.set_threshold(5)
+        sys.setswitchinterval(1e-6)
+        with ThreadPoolExecutor(8) as threads:
+            list(threads.map(read_npy, [tmp_path / "a.npy"] * 150))
+    finally:
+        gc.callbacks.pop()
+        gc.set_threshold(*threshold)
+        sys.setswitchinterval(interval)

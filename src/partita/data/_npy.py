@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import prod
 from operator import attrgetter
 from pathlib import Path
+from threading import Lock
 from typing import IO
 
 import numpy as np
@@ -17,6 +18,7 @@ from partita.data._reading import existing_file, reading
 
 FORMAT = np.lib.format
 BLOCK = 1 << 24  # bytes read in one go: one large read from a deflated member would hold the content twice
+ONE_AT_A_TIME = Lock()  # numpy parses a header with `ast`, whose depth counter the threads of Python 3.11 share
 
 
 @dataclass(frozen=True)
@@ -136,7 +138,8 @@ def _read_header(stream: IO[bytes]) -> Header:
     version = FORMAT.read_magic(stream)
     read = {(1, 0): FORMAT.read_array_header_1_0, (2, 0): FORMAT.read_array_header_2_0}
     # Version 3 is version 2 with UTF-8 field names, which plain arrays do not have.
-    shape, fortran, dtype = read.get(version, FORMAT.read_array_header_2_0)(stream)
+    with ONE_AT_A_TIME:
+        shape, fortran, dtype = read.get(version, FORMAT.read_array_header_2_0)(stream)
     return Header(dtype, shape, fortran)
 
 
