@@ -72,6 +72,18 @@ def test_what_else_is_asked_for_takes_the_way_of_before(settings, replicas):
     assert model.network_ == "mlp"
 
 
+def test_how_far_restarts_agree_is_known_of_a_model_and_of_its_file(tmp_path):
+    data = load("groups", size=300, groups=(2, 1), features=6)
+    model = Disentangler(groups=(2, 1), options={"restarts": 3}, **STEPS).fit(data.x)
+    assert len(model.restarts_) == 2
+    assert all(-1 < r2 <= 1 for r2 in model.restarts_)
+    model.save(tmp_path / "model.safetensors")
+    again = pt.load(tmp_path / "model.safetensors")
+    assert again.restarts_ == model.restarts_
+    same = sum(r2 >= 0.9 for r2 in model.restarts_)
+    assert f"{same} of 2 other restarts found the same groups" in again.diagnose(data.x).reasons
+
+
 def test_images_take_the_way_of_before():
     x = np.random.default_rng(0).random((20, 1, 8, 8))
     model = Disentangler(groups=(2, 2), **STEPS).fit(x)

@@ -7,6 +7,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.metrics import r2_score
 
 from partita.structure import align
+from partita.structure.alignment import worst_match
 
 
 def noisy_truth(rng, n=400, latents=6, noise=0.5):
@@ -35,6 +36,15 @@ def test_perfect_groups_in_another_order():
     assert found.r2 == pytest.approx(1)
     assert found.mse == pytest.approx(0, abs=1e-20)
     assert found.assignment == (1, 2, 0)
+
+
+def test_the_worst_match_is_of_one_group_and_nothing_where_sizes_differ():
+    rng = np.random.default_rng(2)
+    truth = rng.standard_normal((200, 4))
+    codes = np.concatenate([truth[:, 2:], rng.standard_normal((200, 2))], 1)
+    matrix = align(codes, truth, (2, 2), (2, 2)).matrix
+    assert worst_match(codes, truth, (2, 2), (2, 2)) == matrix[0, 1] < 0.1
+    assert worst_match(codes, truth, (2, 2), (1, 3)) == 0.0
 
 
 @settings(deadline=None, max_examples=20)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from partita import data
-from partita.structure import Diagnosis, diagnose_groups
+from partita.structure import Diagnosis, diagnose_groups, unmixed
 from partita.structure._beside_pca import beside_pca
 
 MADE = data.load("groups", size=1500, seed=101)
@@ -76,6 +76,24 @@ def test_a_second_training_must_agree():
     other = diagnose_groups(MADE.truth, MADE.truth_groups, MADE.x, again=(MADE.truth, ((0, 2), (1, 3), (4, 5))))
     assert other.verdict == "not to be trusted"
     assert any("second training" in reason for reason in other.reasons)
+
+
+@pytest.mark.parametrize(("restarts", "same"), [((0.95, 0.2, 0.91), 2), ((0.5,), 0)])
+def test_restarts_that_found_the_same_groups_are_counted_and_decide_nothing(restarts, same):
+    found = diagnose_groups(MADE.truth, MADE.truth_groups, MADE.x, restarts=restarts)
+    assert found.verdict == "groups hold"
+    assert found.numbers["restarts agree"] == same / len(restarts)
+    assert f"{same} of {len(restarts)} other restarts found the same groups" in found.reasons
+
+
+def test_a_latent_by_itself_is_not_tied_to_a_group_by_a_little_that_they_share():
+    """0.02 nats by nearest neighbours may be many deviations, and are what coordinates of noisy rows share."""
+    shapes = ("uniform", "spiral", "spiral")
+    made = data.load("groups", seed=20105, groups=(1, 2, 3), shapes=shapes, features=23, size=1579, noise=0.862)
+    parts = unmixed(made.x, 6, (3, 3), bends=False)
+    found = diagnose_groups(parts.codes(made.x), parts.groups, made.x)
+    assert found.verdict == "no clear groups"
+    assert found.reasons[0].startswith("nothing ties the latents")
 
 
 def test_slow_series_are_judged_in_time():

@@ -36,6 +36,7 @@ def diagnosed(model: Any, X: Any, covariates: Any, refit: bool, time: bool) -> D
         bound=bound,
         error=error,
         again=again,
+        restarts=model.restarts_,
         found=isinstance(model.groups, str),
         time=time,
         seed=int(model.seed),

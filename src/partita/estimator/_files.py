@@ -32,6 +32,7 @@ def write_fitted(path: Path, settings: Mapping[str, Any], fitted: Mapping[str, A
         "feature_names_in": list(fitted.get("feature_names_in_", [])) or None,
         "groups": [list(group) for group in fitted["groups_"]],
         "candidate": fitted["candidate_"],
+        "restarts": list(fitted["restarts_"]),
         "latents": fitted["latents_"] if settings["latents"] == "auto" else None,
         "validation": fitted["validation_"] if settings["validation"] == "auto" else None,
         "label_scale": None if scale is None else asdict(scale),
@@ -59,6 +60,7 @@ def read_fitted(path: Path, given: Mapping[str, Any]) -> tuple[dict[str, Any], d
         "history_": {name: tensor.numpy() for name, tensor in _under("history/", tensors)},
         "groups_": tuple(tuple(group) for group in about["groups"]),
         "candidate_": about.get("candidate", 0),
+        "restarts_": tuple(about.get("restarts", ())),
         "parameters_": dict(_under("weights/", tensors)),
     }
     if about.get("latents") is not None:

@@ -163,6 +163,7 @@ class Disentangler(Fitted):
         self.history_ = joined(self.history_, history) if going_on else history
         self.groups_, self.parameters_ = trained.recipe.groups, trained.model
         self.candidate_ = self.candidate_ if going_on else trained.candidate
+        self.restarts_ = trained.restarts
         if self.verbose and trained.words:
             print(trained.words)
         say_what_is_wrong(self, X, covariates)

@@ -11,6 +11,7 @@ log = logging.getLogger("partita")
 
 # Of the steps, the share at the end over which replicas are compared.
 LATE = 0.2
+ROWS_COMPARED = 1000
 
 
 def lowest_loss(replicas: Sequence[Replica]) -> int:
@@ -24,6 +25,23 @@ def median_loss(replicas: Sequence[Replica]) -> int:
 
 
 JUDGES: dict[str, Judge] = {"loss": lowest_loss, "median": median_loss}
+
+
+def agreement(replicas: Sequence[Replica], kept: int) -> tuple[float, ...]:
+    """How far each other replica found the groups of the one that is kept: R^2 of the group of that one which its
+    match explains worst, on some rows; 0 of a replica that is not finite."""
+    from partita.structure.alignment import worst_match  # keeps scipy out of start-up
+
+    if len(replicas) == 1:
+        return ()
+    groups = [replica.recipe.groups for replica in replicas]
+    means = [replica.codes(ROWS_COMPARED).mean.cpu().numpy() for replica in replicas]
+    finite = [bool(np.isfinite(mean).all()) for mean in means]
+    others = [number for number in range(len(replicas)) if number != kept]
+    return tuple(
+        worst_match(means[k], means[kept], groups[k], groups[kept]) if finite[k] and finite[kept] else 0.0
+        for k in others
+    )
 
 
 def late_loss(replica: Replica) -> float:

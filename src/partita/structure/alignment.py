@@ -76,6 +76,15 @@ def align(
     return _assigned(matrix, errors, truth[test_rows], true)
 
 
+def worst_match(codes: Any, truth: Any, groups: Sequence, truth_groups: Sequence) -> float:
+    """R^2 of the group of `truth` that its match in `codes` explains worst; 0 where the groups are of other sizes."""
+    match = align(codes, truth, groups, truth_groups)
+    learned, true = (as_groups(g, np.shape(z)[1]) for g, z in ((groups, codes), (truth_groups, truth)))
+    if sorted(map(len, learned)) != sorted(map(len, true)):
+        return 0.0
+    return float(min(match.matrix[a, b] for a, b in enumerate(match.assignment)))
+
+
 def _rows(n: int, held_out: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
     if not 0 <= held_out < 1:
         raise ValueError(f"held_out is the fraction of rows to test on, 0 or more and below 1, got {held_out}")

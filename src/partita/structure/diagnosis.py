@@ -14,15 +14,15 @@ from partita.measures._ica import picard
 from partita.structure._background import rows_that_count, shared_by_pairs, shuffled
 from partita.structure._beside_pca import beside_pca, far_worse
 from partita.structure._halves import Agreement, halves_agree
-from partita.structure.alignment import align
+from partita.structure.alignment import worst_match
 from partita.structure.free_groups import grouped, threshold, ties
 from partita.structure.merging import neighbour_information
 
 HOLD, UNCLEAR, WRONG = "groups hold", "no clear groups", "not to be trusted"
 FEWEST_ROWS = 120  # two halves that can be unmixed
 NOTHING = 0.01  # nats of KL: a latent with less carries nothing
-BETWEEN = 0.05  # nats between groups, less the null
-ACROSS, ACROSS_NATS = 8.0, 0.04  # deviations, and nats, that two coordinates of different groups may share
+BETWEEN = 0.05  # nats between groups, less the null; so much does not make one group of two either
+ACROSS, ACROSS_NATS = 8.0, 0.025  # deviations, and nats, that two coordinates of different groups may share
 COHESION = 3.0  # deviations by which two parts of a group share more than chance
 GAUSSIAN = 2.0  # times the Anderson-Darling distance that ICA finds in Gaussian noise
 AGREEMENT = 0.9  # R2 of every group of one half of the rows from that of all
@@ -70,6 +70,7 @@ def diagnose_groups(
     bound: float | None = None,
     error: float | None = None,
     again: tuple[Any, Sequence] | None = None,
+    restarts: Sequence[float] = (),
     found: bool = False,
     time: bool = False,
     seed: int = 0,
@@ -92,6 +93,8 @@ def diagnose_groups(
         much.
     error : mean squared error of x decoded from the codes. Above that of PCA by a fifth is said, 2.5 times too much.
     again : codes of the same rows, and groups, of a second training: it should find the same (R2 at least 0.9).
+    restarts : R2 of the worst group of these codes from those of each other restart of the training. How many found the
+        same groups is said; that others did not is no reason against the best.
     found : whether the groups were found rather than given. The halves are asked in the same way.
     time : whether rows follow each other in time: nulls shift them, and halves are the first and the second.
     seed : of halves and nulls.
@@ -122,6 +125,8 @@ def diagnose_groups(
         (say.wrong if far_worse(say.numbers, latents) else say.noted).extend(worse)
     if again is not None:
         _check_again(say, codes, blocks, *again)
+    if len(restarts):
+        _check_restarts(say, restarts)
     needed = max(FEWEST_ROWS, 6 * latents)
     if rows < needed:
         say.wrong.append(f"{rows} rows are too few to tell anything of {latents} latents: {needed} are needed")
@@ -198,7 +203,8 @@ def _cohesion(codes: np.ndarray, some: np.ndarray, time: bool) -> float:
     parts = [part for size in range(1, latents // 2 + 1) for part in combinations(range(latents), size)]
     parts = parts if latents <= 4 else parts[:latents]
     splits = [(part, tuple(k for k in range(latents) if k not in part)) for part in parts]
-    return max(by_ranks, min(_deviations(some, split, rng, time)[1] for split in splits) / COHESION)
+    shares = [_deviations(some, split, rng, time) for split in splits]
+    return max(by_ranks, min(min(nats / BETWEEN, deviations / COHESION) for nats, deviations in shares))
 
 
 def _check_between(say: Findings, codes: np.ndarray, some: np.ndarray, groups: Groups, time: bool) -> None:
@@ -220,17 +226,20 @@ def _check_between(say: Findings, codes: np.ndarray, some: np.ndarray, groups: G
 
 
 def _check_again(say: Findings, codes: np.ndarray, groups: Groups, other: Any, others: Sequence) -> None:
-    match = align(other, codes, others, groups)
+    say.numbers["second training"] = least = worst_match(other, codes, others, groups)
     parts = as_groups(others, as_matrix(other, "codes").shape[1])
-    same = sorted(map(len, parts)) == sorted(map(len, groups))
-    least = min(match.matrix[g, part] if part >= 0 else 0.0 for g, part in enumerate(match.assignment))
-    say.numbers["second training"] = float(least) if same else 0.0
-    if not same:
+    if sorted(map(len, parts)) != sorted(map(len, groups)):
         say.wrong.append("a second training finds groups of other sizes")
     elif least < AGREEMENT:
         say.wrong.append(f"a second training finds other groups (R2 {least:.2f} of the worst)")
     else:
         say.fine.append(f"a second training finds the same groups (R2 at least {least:.2f})")
+
+
+def _check_restarts(say: Findings, restarts: Sequence[float]) -> None:
+    same = sum(r2 >= AGREEMENT for r2 in restarts)
+    say.numbers["restarts agree"] = same / len(restarts)
+    say.noted.append(f"{same} of {len(restarts)} other restarts found the same groups")
 
 
 def _check_gaussian(say: Findings, codes: np.ndarray, groups: Groups) -> set[int]:

@@ -1,6 +1,6 @@
 """The verdict on a run's groups, without labels, as JSON."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any
 
@@ -28,6 +28,7 @@ def diagnosis(
     mean: np.ndarray,
     log_variance: np.ndarray,
     scores: Mapping[str, Any],
+    restarts: Sequence[float] = (),
 ) -> dict[str, Any] | None:
     """Of codes of these rows; None where every latent is a group of its own. Rows, bound and error are in the units
     that the model sees; of counts, and of rows with covariates, the codes alone are looked at."""
@@ -48,6 +49,7 @@ def diagnosis(
         groups,
         told.pop("x", None),
         kl=kl_of_latents(mean, log_variance),
+        restarts=restarts,
         found=run.program.finds_groups,
         time=in_time(dataset),
         **told,

@@ -92,7 +92,8 @@ def evaluate_run(
         scores["covariates"] = covariate_leakage(run, dataset, rows, mean, model.recipe.groups)
     if model.recipe.architecture.posterior != "diagonal":
         scores["correlation"] |= {"density": "product of the latents' own", "joint": _joint(model, x, scores, beside)}
-    verdict = diagnosis(run, model, dataset, rows, mean, log_variance, scores)
+    restarts = (store.result(run) or {}).get("restarts", ())
+    verdict = diagnosis(run, model, dataset, rows, mean, log_variance, scores, restarts)
     scores |= {} if verdict is None else {"diagnosis": verdict}
     if model.sees_labels:
         # An encoder that sees u can copy it: only codes from predicted labels compare with methods that never see any.

@@ -134,7 +134,7 @@ class Store:
     def finish(self, run: Run, trained: Trained, scale: Scale = UNSCALED) -> None:
         """Writes the log, the weights with the scale of the data and, last, how the run ended. Where it found its
         groups, those with both, and the evidence; where several candidates were trained, whose weights these are; where
-        rows were held out, of which step they are."""
+        rows were held out, of which step they are; where it was trained several times, how far the others agree."""
         log = self._write_history(run, trained.history, 0, synced=True)
         found: dict[str, Any] = {} if trained.groups is None else {"groups": [list(group) for group in trained.groups]}
         if trained.candidate:
@@ -146,6 +146,8 @@ class Store:
         ending = {"status": status, "step": trained.step, "diverged_at": trained.diverged, **found}
         if trained.groups is not None:
             ending["merges"] = list(trained.evidence)
+        if trained.restarts:
+            ending["restarts"] = [round(r2, 4) for r2 in trained.restarts]
         if run.program.hold_out:
             ending["kept_step"] = trained.kept_step
         write_json(self.folder_of(run) / "result.json", {**ending, "history": log}, sealed=True)

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from partita.distributions import Groups
 from partita.recipes import Candidate, Passage, Program, Recipe, Replica
+from partita.recipes.judges import agreement
 from partita.recipes.program import Between, Codes, Started
 from partita.training.checkpoint import Checkpoints
 from partita.training.device import with_gradients
@@ -28,7 +29,8 @@ Make = Callable[[list[Recipe], list[int], Program, Candidate], Ensemble]
 @dataclass(frozen=True)
 class Trained:
     """What training gives for one run: the recipe its parameters belong to, the candidate they come from, the log, at
-    which step training ended and whose weights were kept; the groups where they were found, with the evidence."""
+    which step training ended and whose weights were kept; the groups where they were found, with the evidence; and how
+    far each other restart found the same groups."""
 
     model: dict[str, Tensor]
     recipe: Recipe
@@ -38,6 +40,7 @@ class Trained:
     candidate: int = 0
     groups: Groups | None = None
     evidence: tuple[dict[str, Any], ...] = ()
+    restarts: tuple[float, ...] = ()
     words: str = ""  # of where it started, where the rows said so
 
     @property
@@ -211,6 +214,7 @@ def _kept(program: Program, ended: Sequence[_Ended], run: int) -> Trained:
         for replica in replicas_of(each.ensemble, each.history, run, count, began=each.began, best=True)
     ]
     chosen = 0 if program.judge is None else program.judge(replicas)
+    agreed = agreement(replicas, chosen)
     number = 0
     while chosen >= counts[number]:
         chosen, number = chosen - counts[number], number + 1
@@ -226,6 +230,7 @@ def _kept(program: Program, ended: Sequence[_Ended], run: int) -> Trained:
         number,
         passage.groups,
         passage.evidence,
+        agreed,
     )
 
 
