@@ -120,3 +120,15 @@ def test_the_linear_model_is_the_exact_likelihood():
     wrong, _ = beside_pca(x, 2, exact - 2, 0.25)
     assert "below" in wrong[0]
     assert "worse than PCA" in wrong[1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("found", [False, True])
+def test_groups_of_bent_rows_hold_given_or_found(found):
+    made = data.load(
+        "groups", groups=(2, 3), seed=3, size=3000, features=10, noise=0.1, mixing="nonlinear", condition=3
+    )
+    parts = unmixed(made.x, 5, None if found else (2, 3))
+    assert parts.bend is not None
+    said = diagnose_groups(parts.codes(made.x), parts.groups, made.x, found=found)
+    assert said.verdict == "groups hold"

@@ -36,8 +36,9 @@ def halves_agree(
 ) -> Agreement:
     """Two halves of the rows are unmixed anew. Where a linear unmixing of all rows shows the groups (R2 `enough`), the
     halves must show the same coordinates; the groups, which half of the rows may be too few to see, must show again in
-    all but a quarter, for each. Where it does not, the halves are unbent, which takes seconds, in groups of their
-    own."""
+    all but a quarter, for each. Where it does not, the halves are unbent, on a surface of their own where rows are
+    curved, which takes as long as a fit; groups of these sizes must show, which half of the rows may not tell by
+    themselves."""
     if not judged:
         return Agreement(0.0)
     x = codes if x is None else as_matrix(x, "x")
@@ -52,8 +53,9 @@ def halves_agree(
     if bent and (x is codes or rows < 2 * FEWEST_TO_BEND):
         return Agreement(least)
     least = 1.0 if bent else least
+    sizes = tuple(map(len, groups)) if bent else sizes
     for half in (order[: rows // 2], order[rows // 2 :]):
-        found = unmixed(x[half], latents, sizes, bends=bent, seed=seed)
+        found = unmixed(x[half], latents, sizes, bends=bent, curves=bent, seed=seed)
         shown = found.codes(x)
         parts = found.groups if bent else _told(shown, codes, groups)
         least = min(least, _least(shown, parts, codes, groups, judged))
