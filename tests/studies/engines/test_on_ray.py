@@ -86,7 +86,9 @@ def test_a_store_that_workers_cannot_see(found, folder):
 
 @pytest.mark.slow
 def test_nodes_of_another_version(found, folder):
-    said = rf"ValueError: .* has partita 9\.9\.9, and this machine {re.escape(partita.__version__)}"
+    said = (
+        rf"ValueError: .* has partita 9\.9\.9 \(here {re.escape(partita.__version__)}\): install the same on all nodes"
+    )
     assert re.fullmatch(said, found["versions"])
     assert not list((folder / "other").glob("runs/**/run.json"))
 
