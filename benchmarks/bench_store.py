@@ -78,7 +78,8 @@ def main() -> None:
 
     def evaluated(store: Store):
         found = measure(store, METRICS, CPU, in_short=True)
-        assert not found.survey.finished and not found.trouble
+        assert not found.survey.finished
+        assert not found.trouble
         return found.rows
 
     def printed(store: Store):

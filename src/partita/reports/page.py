@@ -44,8 +44,9 @@ def write_page(
     """Writes what a person should see of a study to `out`, whole or not at all, and returns its path.
 
     Every run is in the tables, whether it finished, diverged or is under way; of more than 2,000 runs the first seeds
-    of at most 100 settings, which the page says (`partita evaluate` and `partita compare` count all). Pictures are made of one run a setting,
-    the median by alignment (lowest final loss where there is no truth), of at most SETTINGS_PICTURED settings.
+    of at most 100 settings, which the page says (`partita evaluate` and `partita compare` count all). Pictures are made
+    of one run a setting, the median by alignment (lowest final loss where there is no truth), of at most
+    SETTINGS_PICTURED settings.
 
     Parameters
     ----------

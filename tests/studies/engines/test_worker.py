@@ -38,7 +38,7 @@ def test_another_version_than_who_asked(filed, monkeypatch):
 
 
 def test_a_folder_that_is_not_there(filed, tmp_path):
-    store, run = filed
+    _, run = filed
     with pytest.raises(OSError, match="does not see .*elsewhere: a study on a cluster needs a shared folder"):
         work(task_of(Store(tmp_path / "elsewhere"), run))
 
