@@ -76,6 +76,7 @@ class Entry(NamedTuple):
         body = self.body.replace(seeds[0], '"seed":0,').replace(seeds[1], '"seed":0}')
         run = object.__new__(Run)
         run.__dict__.update(_run_of(body).__dict__, seed=int(self.seed_digits))
+        run.__dict__.pop("id", None)
         return run
 
     @property
