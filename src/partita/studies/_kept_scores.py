@@ -6,15 +6,16 @@ lost, cut or out of date costs one look at scores.json, and is added again.
 """
 
 import json
+import time
 import zlib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from partita.studies._columns import PARTS
-from partita.studies._index import shard_of
+from partita.studies._index import MANY, Entry, log, shard_of
 from partita.training.files import append_line, make_folder, read_json, write_bytes
 
 PC_AND_TC = {"pc": True, "tc": True}
@@ -95,7 +96,23 @@ def keep(index: Path, folder: Path, age: str, scores: Mapping[str, Any]) -> Kept
     return line
 
 
-def kept_scores(index: Path) -> dict[str, KeptScores]:
+def in_short_of(index: Path, entries: Sequence[Entry]) -> list[tuple[Entry, KeptScores]]:
+    """The scores of those of these runs that have some which can be read: from the logs, else from their files."""
+    began, kept, found, cold = time.monotonic(), _lines(index), [], 0
+    for entry in entries:
+        line = kept.get(entry.name)
+        if line is not None and line.age == entry.age:
+            found.append((entry, line))
+        elif entry.scored:
+            cold += 1
+            with suppress(ValueError, OSError):
+                found.append((entry, keep(index, entry.folder, entry.age, read_scores(entry.folder))))
+    if cold >= MANY:
+        log.info("scores of %d runs read in %.1f s", cold, time.monotonic() - began)
+    return found
+
+
+def _lines(index: Path) -> dict[str, KeptScores]:
     """The last line on each run; a log that has grown is put in order."""
     found: dict[str, KeptScores] = {}
     for path in sorted(index.glob("??.scores")):

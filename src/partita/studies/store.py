@@ -19,7 +19,6 @@ import hashlib
 import json
 import os
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -30,7 +29,7 @@ import torch
 
 from partita.distributions import as_likelihood
 from partita.studies._index import SHARD, Entry, Known, folders_with_age, look_up, note, shard_of
-from partita.studies._kept_scores import KeptScores, keep, kept_scores, read_scores
+from partita.studies._kept_scores import KeptScores, in_short_of, keep, read_scores
 from partita.studies._leases import Leases
 from partita.studies.run import Run
 from partita.training import Checkpoints, History, Model
@@ -237,16 +236,7 @@ class Store:
 
     def scores_in_short(self, entries: Sequence[Entry]) -> list[tuple[Entry, KeptScores]]:
         """The scores of those of these runs that have some which can be read, as tables need them."""
-        kept, found = kept_scores(self.folder / "index"), []
-        for entry in entries:
-            line = kept.get(entry.name)
-            if line is not None and line.age == entry.age:
-                found.append((entry, line))
-            elif entry.scored:
-                with suppress(ValueError, OSError):
-                    scores = read_scores(entry.folder)
-                    found.append((entry, keep(self.folder / "index", entry.folder, entry.age, scores)))
-        return found
+        return in_short_of(self.folder / "index", entries)
 
     def checkpoints(self, runs: Sequence[Run]) -> Checkpoints:
         return self.checkpoints_of(tuple(run.id for run in runs))

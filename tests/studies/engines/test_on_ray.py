@@ -120,7 +120,7 @@ def test_ctrl_c_stops_the_work_and_detach_leaves_it(tmp_path):
 
 @pytest.mark.slow
 def test_a_slurm_array_beside_ray_trains_nothing_twice():
-    """Both at once on one store, by a trial of benchmarks/trial_cluster.py, which counts who trained what to its end."""
+    """Both on one store, by a trial of benchmarks/trial_cluster.py, which counts who trained what to its end."""
     script = HERE.parents[2] / "benchmarks" / "trial_cluster.py"
     command = [sys.executable, str(script), "--trials", "1", "--kinds", "Slurm beside it"]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=280)
