@@ -68,6 +68,8 @@ class RayEngine:
                 answers.append(self.ray.get(ref, timeout=SECONDS_TO_ANSWER))
             except self.ray.exceptions.GetTimeoutError:
                 raise OSError(f"{name} of {self.words} does not answer within {SECONDS_TO_ANSWER:.0f} s") from None
+            except (self.ray.exceptions.TaskUnschedulableError, self.ray.exceptions.NodeDiedError):
+                continue  # it has left the cluster, which Ray learns a while later
             except Exception as error:
                 reason = str(getattr(error, "cause", None) or error).strip().splitlines()[-1]
                 raise OSError(f"{name} of {self.words} cannot run partita: {reason}") from None
