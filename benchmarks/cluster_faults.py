@@ -35,7 +35,8 @@ def watched_training(programs, seeds, maker, steps, *, checkpoints, on_begin, **
         except StopIteration as end:
             if stood[-1] < steps:  # else it was at its end before, and only its files were missing
                 with (CONTROL / "ends").open("a") as log:
-                    log.write("".join(f"{member} {os.getpid()}\n" for member in checkpoints.members))
+                    by = "Slurm" if "SUBMITIT_EXECUTOR" in os.environ else "Ray"
+                    log.write("".join(f"{member} {os.getpid()} {by}\n" for member in checkpoints.members))
             return end.value
         _hang_where_asked()
         yield

@@ -26,7 +26,7 @@ from three_nodes import NODE, three_nodes
 
 LEASES = {"seconds": 6.0, "hangs_after": 20.0}
 KINDS = ("worker killed", "raylet killed", "node removed", "driver killed", "node added", "no space left",
-         "worker hangs", "worker stopped", "two drivers")  # fmt: skip
+         "worker hangs", "worker stopped", "two drivers", "Slurm beside it")  # fmt: skip
 
 
 def plan_of(steps: int):
@@ -38,14 +38,14 @@ def plan_of(steps: int):
     return data, runs
 
 
-def drive(folder: Path, address: str, steps: int) -> None:
+def drive(folder: Path, on: str, steps: int) -> None:
     """One driver, in this process."""
     from partita.studies import Store
     from partita.studies._train_on import train_on
     from partita.studies.engines import engine_named
 
     data, runs = plan_of(steps)
-    engine = engine_named(f"ray:{address}", folder, "cpu")
+    engine = engine_named(on, folder, "cpu")
     train_on(
         engine, runs, data, Store(folder), device="cpu", checkpoint_seconds=0.3, leases=LEASES,
         modules=["cluster_faults"], modules_in=str(Path(__file__).parent.absolute()),
@@ -63,18 +63,19 @@ class Trial:
         self.cluster, self.control, self.folder, self.steps, self.rng = cluster, control, folder, steps, rng
         self.store, self.errors, self.threads = Store(folder), [], []
 
-    def start_driver(self, *, apart: bool = False):
+    def start_driver(self, on: str | None = None, *, apart: bool = False):
+        on = on or f"ray:{self.cluster.address}"
         if apart:
-            words = [sys.executable, __file__, "--drive", str(self.folder), self.cluster.address, str(self.steps)]
+            words = [sys.executable, __file__, "--drive", str(self.folder), on, str(self.steps)]
             return subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        thread = threading.Thread(target=self._drive, daemon=True)
+        thread = threading.Thread(target=self._drive, args=(on,), daemon=True)
         thread.start()
         self.threads.append(thread)
         return thread
 
-    def _drive(self):
+    def _drive(self, on: str):
         try:
-            drive(self.folder, self.cluster.address, self.steps)
+            drive(self.folder, on, self.steps)
         except Exception as error:
             self.errors.append(f"{type(error).__name__}: {error}")
 
@@ -112,6 +113,8 @@ class Trial:
 
     def run(self, kind: str) -> float | None:
         """Does what `kind` says, waits for the end, and returns the seconds it took to recover."""
+        if kind == "Slurm beside it":  # submitit's own executor: an array of processes on this machine
+            self.start_driver("slurm:executor=local")
         driver = self.start_driver(apart=kind == "driver killed")
         victims = self.victims()
         since, after = time.monotonic(), lambda: None
@@ -139,7 +142,7 @@ class Trial:
         elif kind == "two drivers":
             self.start_driver()
         found = math.nan  # nothing was lost
-        if kind not in ("node added", "two drivers", "worker hangs"):
+        if kind not in ("node added", "two drivers", "worker hangs", "Slurm beside it"):
             found = self.recovered(victims, since)
         if kind == "worker hangs":
             found = self._after_the_hung(since)
@@ -219,7 +222,8 @@ def main() -> None:
             recovery = trial.run(kind)
             found = weights(trial.folder)
             log = control / "ends"
-            ends = Counter(line.split()[0] for line in log.read_text().splitlines()) if log.exists() else Counter()
+            lines = [line.split() for line in log.read_text().splitlines()] if log.exists() else []
+            ends, by = Counter(line[0] for line in lines), Counter(line[2] for line in lines)
             missing, again = len(reference.keys() - found.keys()), sum(count > 1 for count in ends.values())
             other = sum(found[name] != reference[name] for name in found)
             lost, twice, different = lost + missing, twice + again, different + other
@@ -228,6 +232,7 @@ def main() -> None:
             print(
                 f"trial {number}: {kind}: {missing} lost, {again} twice, {other} different, recovered after "
                 f"{'never' if recovery is None else f'{recovery:.1f} s'}, {time.monotonic() - began:.1f} s in all"
+                f"{'; ' + ', '.join(f'{n} runs by {who}' for who, n in by.items()) if len(by) > 1 else ''}"
                 f"{'; ' + '; '.join(trial.errors) if trial.errors else ''}",
                 flush=True,
             )

@@ -10,6 +10,8 @@ import typer
 from partita.cli.plan_file import metrics_of
 from partita.cli.values import complain
 
+SETTINGS_PRINTED = 200
+
 
 def evaluate(
     folder: Annotated[Path | None, typer.Argument(help="a study's folder")] = None,
@@ -62,25 +64,29 @@ def _measure_study(folder: Path, metrics: str, as_json: bool, device: str, again
     def told(number: int, runs: int) -> None:
         print(f"\rmeasuring run {number} of {runs} ", end="\n" if number == runs else "", file=sys.stderr, flush=True)
 
-    load_own_parts(folder)
+    store, known = Store(folder), load_own_parts(folder)
     if on != "local":
         from partita.cli.elsewhere import measure_elsewhere
 
-        measure_elsewhere(on, Store(folder), metrics, device, again)
-        again = False
-    found = measure(Store(folder), metrics, choose_device(device), again=again, told=told if seen else None)
+        measure_elsewhere(on, store, metrics, device, again)
+        again, known = False, None
+    words = {"again": again, "told": told if seen else None, "in_short": not as_json, "known": known}
+    found = measure(store, metrics, choose_device(device), **words)
     if as_json:
         print(json.dumps({"folder": str(folder), "runs": found.scores}, indent=1, allow_nan=False))
-    elif found.scores:
-        print("\n".join(summary_lines(found.scores)))
+    elif found.rows:
+        scores, more = found.of_settings(SETTINGS_PRINTED)
+        print("\n".join(summary_lines(scores)))
+        if more:
+            print(f"{more} more settings are not printed: --json has all runs, partita compare {folder} all settings")
     for run, why in found.trouble.items():
         complain(f"{run} cannot be measured: {why}")
     waiting, diverged = len(found.survey.unfinished), len(found.survey.diverged)
     if waiting or diverged:
         complain(f"not measured in {folder}: {waiting} runs that are not finished, {diverged} that diverged")
-    if not found.scores and not found.trouble:
+    if not found.rows and not found.trouble:
         complain(f"no run in {folder} is finished, so there is nothing to measure")
-    if found.trouble or not found.scores:
+    if found.trouble or not found.rows:
         raise typer.Exit(1)
 
 

@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from collections.abc import Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -32,11 +33,14 @@ def part_named(text: str, *, likelihood: bool = False) -> Any:
     return part
 
 
-def load_own_parts(folder: Path) -> None:
+def load_own_parts(folder: Path) -> Any:
     """Imports the modules that runs of a study name, where they lie in the current folder or are installed. Not from
     the study's folder: what comes with data is not run. What cannot be imported is missed, in words, by the runs that
-    need it."""
-    for module in sorted(_modules(folder)):
+    need it. Returns what `Store.look_up` said, which takes a while where runs are many."""
+    from partita.studies import Store
+
+    known = Store(folder).look_up()
+    for module in sorted(_modules(known.entries)):
         try:
             if not _comes_with(module, folder):
                 _imported(module)
@@ -44,15 +48,10 @@ def load_own_parts(folder: Path) -> None:
             continue
         except Exception as error:
             complain(f"importing {module} failed: {type(error).__name__}: {error}")
+    return known
 
 
-def _modules(folder: Path) -> set[str]:
-    from partita.studies import Store
-
-    try:
-        entries = Store(folder).entries()
-    except (OSError, ValueError):  # none, or all damaged, and said so elsewhere
-        return set()
+def _modules(entries: Sequence[Any]) -> set[str]:
     names = {name for listed in {entry.sources for entry in entries} for name in json.loads(listed)}
     return {name.partition(":")[0] for name in names if ":" in name and "#" not in name} - {"__main__", ""}
 

@@ -143,12 +143,10 @@ def train(
     if log_metrics:
         watched_metrics(log_metrics, dataset)
     elsewhere = on != "local" or detach
-    if elsewhere and track:
-        raise ValueError("--track follows training on this machine: leave it out with --on or --detach")
     if elsewhere:
         diverged = train_elsewhere(
             on, runs, dataset, store, device=device, resume=resume, detach=detach, log_metrics=log_metrics or (),
-            checkpoint_seconds=checkpoint_seconds, models_at_once=models_at_once,
+            checkpoint_seconds=checkpoint_seconds, models_at_once=models_at_once, track=track,
             once_there=lambda: keep_plan(context, store),
         )  # fmt: skip
         _say_end(runs, diverged, dataset, out)

@@ -9,6 +9,7 @@ import numpy as np
 
 Parts = dict[str, Any]
 Compute = Callable[..., tuple[float, Parts]]
+PICKS_AT_ONCE = 10**7  # of a bootstrap over very many runs, which memory would not bear at once
 
 
 @dataclass(frozen=True)
@@ -140,8 +141,10 @@ def over_runs(
     protocols = sorted({score.protocol for score in scores if isinstance(score, Score)})
     if len(protocols) > 1:
         raise ValueError(f"runs scored by different protocols cannot be averaged: {', '.join(protocols)}")
-    picks = np.random.default_rng(seed).integers(len(values), size=(resamples, len(values)))
-    low, high = np.quantile(values[picks].mean(1), [(1 - interval) / 2, (1 + interval) / 2])
+    rng, at_once = np.random.default_rng(seed), max(1, PICKS_AT_ONCE // len(values))
+    sizes = [min(at_once, resamples - done) for done in range(0, resamples, at_once)]
+    means = [values[rng.integers(len(values), size=(size, len(values)))].mean(1) for size in sizes]
+    low, high = np.quantile(np.concatenate(means), [(1 - interval) / 2, (1 + interval) / 2])
     parts = {"runs": values, "sd": float(values.std(ddof=1)) if len(values) > 1 else 0.0}
     settings = {"resampled": "runs", "resamples": resamples, "level": interval}
     protocol = protocols[0] if protocols else ""

@@ -20,6 +20,7 @@ from partita.reports._compared import (
     information_block,
     seed_block,
 )
+from partita.reports._drawn import drawn_of
 from partita.reports._gallery import blocks_of
 from partita.reports._methods import methods_of
 from partita.reports._table import leakage_of, metric_columns, result_columns, tables_of
@@ -27,6 +28,7 @@ from partita.reports._view import Block, View, look_at
 from partita.reports.curves import line_style
 from partita.reports.study import Record, Setting, settings_of
 from partita.studies import Store
+from partita.studies._index import Entry
 from partita.studies._labels import short_json
 from partita.studies.source import described, same_data
 from partita.training.files import write_bytes
@@ -36,11 +38,15 @@ WIDTH, GAP = 1152, 20  # of the page and between pictures, in pixels
 SWATCH_DASHES = {"solid": "", "dashed": "6 3", "dotted": "1.5 2.5", "dashdot": "6 2 1.5 2"}
 
 
-def write_page(store: Store, dataset: Dataset, out: Path, damaged: Sequence[str] = ()) -> Path:
+def write_page(
+    store: Store, dataset: Dataset, out: Path, damaged: Sequence[str] = (), entries: Sequence[Entry] | None = None
+) -> Path:
     """Writes what a person should see of a study to `out`, whole or not at all, and returns its path.
 
-    Every run is in the tables, whether it finished, diverged or is under way. Pictures are made of one run a setting,
-    the median by alignment (lowest final loss where there is no truth), of at most SETTINGS_PICTURED settings.
+    Every run is in the tables, whether it finished, diverged or is under way; of more than 2,000 runs the first seeds
+    of at most 100 settings, which the page says (`partita evaluate` and `partita compare` count all). Pictures are made
+    of one run a setting, the median by alignment (lowest final loss where there is no truth), of at most
+    SETTINGS_PICTURED settings.
 
     Parameters
     ----------
@@ -48,6 +54,7 @@ def write_page(store: Store, dataset: Dataset, out: Path, damaged: Sequence[str]
     dataset : that its runs were trained on.
     out : the HTML file.
     damaged : what is wrong with files of the study, a line each, to be said on the page.
+    entries : what `Store.entries` gave just now, which takes a while where runs are many.
 
     Returns
     -------
@@ -68,7 +75,8 @@ def write_page(store: Store, dataset: Dataset, out: Path, damaged: Sequence[str]
     'page.html'
     >>> folder.cleanup()
     """
-    settings = settings_of(store)
+    entries = store.entries() if entries is None else entries
+    settings = settings_of(store, [entry.run for entry in drawn_of(entries)])
     environment = Environment(
         loader=PackageLoader("partita.reports"),
         autoescape=True,
@@ -76,7 +84,7 @@ def write_page(store: Store, dataset: Dataset, out: Path, damaged: Sequence[str]
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    content = _content(store, dataset, settings) | {"damaged": list(damaged)}
+    content = _content(store, dataset, settings) | {"damaged": list(damaged), "runs_in_all": len(entries)}
     html = environment.get_template("page.html").render(**content)
     write_bytes(Path(out), html.encode("utf-8", "replace"))
     return Path(out)

@@ -1,7 +1,7 @@
 """A study as a report needs it: settings, the runs of each, how each run ended, what was logged and measured."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,13 +85,15 @@ def _place(which: str, among: int, by: str) -> str:
     return "the only finished run" if among == 1 else f"the {which} of {among} finished runs by {by}"
 
 
-def settings_of(store: Store) -> list[Setting]:
+def settings_of(store: Store, runs: Sequence[Run] | None = None) -> list[Setting]:
     """Every run of the store by setting: methods in the registry's order, numbers in theirs.
 
     Parameters
     ----------
     store : Store
         A study's; runs that are not finished, or cannot be read, are there too.
+    runs : sequence of Run, optional
+        Those to look at; None for all.
 
     Returns
     -------
@@ -111,7 +113,7 @@ def settings_of(store: Store) -> list[Setting]:
     [('beta_vae beta=1.0', 1), ('beta_vae beta=4.0', 2)]
     """
     together: dict[str, list[Run]] = {}
-    for run in sorted(store.runs(), key=natural_order):
+    for run in sorted(store.runs() if runs is None else runs, key=natural_order):
         together.setdefault(_identity(run), []).append(run)
     groups = list(together.values())
     labels = labels_of([runs[0] for runs in groups])

@@ -25,11 +25,12 @@ class Entry:
     study: str
     status: str
     scores: Mapping[str, Any] | None
+    name: str = ""  # the run's id, where it is known
 
     @cached_property
     def id(self) -> str:
         """The run's, which takes a while to make."""
-        return self.run.id
+        return self.name or self.run.id
 
     def __str__(self) -> str:
         return f"{self.id} of {self.study}"
@@ -63,14 +64,15 @@ def entries_of(folders: Iterable[str | Path]) -> list[Entry]:
     found: dict[str, Entry] = {}
     for folder in folders:
         store = Store(Path(folder))
-        unmeasured = []
-        for run in store.runs():
-            result = store.result(run)
-            status = "unfinished" if result is None else str(result["status"])
-            scores = store.scores(run) if status == "finished" else None
-            if status == "finished" and scores is None:
-                unmeasured.append(run.id)
-            entry = Entry(run, str(folder), status, scores)
+        known, unmeasured = store.entries(), []
+        kept = {each.name: line for each, line in store.scores_in_short(known)}
+        for each in known:
+            status = each.status or "unfinished"
+            line = kept.get(each.name) if status == "finished" else None
+            if status == "finished" and line is None:
+                unmeasured.append(each.name)
+            scores = None if line is None else line.scores(each.path)
+            entry = Entry(each.run, str(folder), status, scores, each.name)
             if entry.id not in found or found[entry.id].status != "finished":
                 found[entry.id] = entry
         if unmeasured:

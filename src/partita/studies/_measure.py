@@ -1,13 +1,16 @@
 """Measuring the runs of a study: what is measured already is read, everything else is kept as soon as it is known."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import torch
 
 from partita.data import Dataset
 from partita.metrics.registry import split_names
+from partita.studies._index import Entry, Known, nothing_collected
+from partita.studies._kept_scores import KeptScores, company
 from partita.studies._scoring import asked_for, is_current
 from partita.studies._verify import Survey, survey
 from partita.studies.evaluate import evaluate_agreement, evaluate_run
@@ -20,45 +23,106 @@ from partita.studies.store import Store
 Told = Callable[[int, int], None]
 
 
+class Row(NamedTuple):
+    """A run that is measured, and its scores: all of them, or what the index has (`_kept_scores`) and where it is."""
+
+    name: str
+    setting: str
+    seed: int
+    kept: Mapping[str, Any] | KeptScores
+    of: Run | Entry
+
+    @property
+    def run(self) -> Run:
+        return self.of.run if isinstance(self.of, Entry) else self.of
+
+    @property
+    def scores(self) -> RunScores:
+        found = self.kept.scores(cast(Entry, self.of).path) if isinstance(self.kept, KeptScores) else self.kept
+        return cast(RunScores, {"setting": self.setting, "seed": self.seed, **found})
+
+
 @dataclass(frozen=True)
 class Measured:
-    """The scores of every run that could be measured, and in words, by run, why others could not."""
+    """Every run that could be measured, by setting and seed, and in words, by run, why others could not."""
 
-    scores: list[RunScores] = field(default_factory=list)
+    rows: list[Row] = field(default_factory=list)
     trouble: dict[str, str] = field(default_factory=dict)
     survey: Survey = field(default_factory=Survey)
 
+    @property
+    def scores(self) -> list[RunScores]:
+        return [row.scores for row in self.rows]
+
+    def of_settings(self, most: int) -> tuple[list[RunScores], int]:
+        """The scores of the first settings, and how many others there are."""
+        settings = dict.fromkeys(row.setting for row in self.rows)
+        shown = set(list(settings)[:most])
+        return [row.scores for row in self.rows if row.setting in shown], len(settings) - len(shown)
+
 
 def measure(
-    store: Store, metrics: str, device: torch.device, *, again: bool = False, told: Told | None = None
+    store: Store,
+    metrics: str,
+    device: torch.device,
+    *,
+    again: bool = False,
+    told: Told | None = None,
+    in_short: bool = False,
+    known: Known | None = None,
 ) -> Measured:
     """Measures every finished run whose scores are not there yet by these metrics, or `again`.
 
-    A run with damaged files, or gone astray, is named and does not keep back the others.
+    A run with damaged files, or gone astray, is named and does not keep back the others. With `in_short` the numbers of
+    tables suffice: files of runs that are measured are not opened then. `known` is what `Store.look_up` said just now.
     """
     asked_for(metrics)  # an unknown name is refused before anything is measured
-    found = Measured(survey=survey(store, deep=False))
+    data, rows = _Data(store), []
+    with nothing_collected():
+        known = store.look_up() if known is None else known
+        if in_short and not again:
+            rows = _measured_before(store, known, metrics, data)
+        found = Measured(rows, survey=survey(store, deep=False, known=known, without={row.name for row in rows}))
     for damage in found.survey.damaged:
         if damage.file.name != "scores.json":  # those are made anew
             found.trouble.setdefault(damage.owner, damage.words)
-    data = _Data(store)
-    for number, run in enumerate(found.survey.finished, 1):
+    finished, before = found.survey.finished, len(rows)
+    for number, run in enumerate(finished, 1):
         if told is not None:
-            told(number, len(found.survey.finished))
+            told(number, len(finished))
         try:
             dataset = data.of(run)  # is looked at in any case: scores on data that have changed since say nothing
             scores = None if again else _kept(store, run, metrics)
             if scores is None:
                 scores = evaluate_run(store, run, dataset, metrics, device)
                 store.note(run, whole=True)
-            found.scores.append(cast(RunScores, {"setting": run.setting, "seed": run.seed, **scores}))
+            setting = " ".join(run.setting.split())  # as the index has it
+            found.rows.append(Row(run.id, setting, run.seed, cast(Mapping[str, Any], scores), run))
         except (ValueError, OSError) as error:
             found.trouble[run.id] = str(error)
+    if before and finished:
+        found.rows.sort(key=lambda row: (row.setting, row.seed))
     for each in found.survey.lacking:
         found.trouble.setdefault(each.owner, each.words)
     if metrics == "all" or "udr" in split_names(metrics):
         _agree(store, found, data, device)
     return found
+
+
+def measured_already(store: Store, entries: Sequence[Entry], metrics: str) -> list[tuple[Entry, KeptScores]]:
+    """Those that ended well and have what these metrics would give today, by the index."""
+    kept = store.scores_in_short([entry for entry in entries if entry.ending == "finished"])
+    current = {line.how: is_current(line.scored(), metrics) for line in {line.how: line for _, line in kept}.values()}
+    return [(entry, line) for entry, line in kept if current[line.how]]
+
+
+def _measured_before(store: Store, known: Known, metrics: str, data: "_Data") -> list[Row]:
+    """Runs of which nothing more is to be known: their data are there, and nobody's own functions may have changed."""
+    return [
+        Row(entry.name, entry.setting, int(entry.seed_digits), line, entry)
+        for entry, line in measured_already(store, known.entries, metrics)
+        if entry.sources == "[]" and data.is_there(entry)
+    ]
 
 
 def _kept(store: Store, run: Run, metrics: str) -> dict[str, Any] | None:
@@ -71,17 +135,19 @@ def _kept(store: Store, run: Run, metrics: str) -> dict[str, Any] | None:
 
 def _agree(store: Store, found: Measured, data: "_Data", device: torch.device) -> None:
     """Adds how far the runs of each setting agree, where the same runs have not been compared before."""
-    known = {run.id: run for run in found.survey.finished}
-    for setting in dict.fromkeys(scores["setting"] for scores in found.scores):
-        same = [s for s in found.scores if s["setting"] == setting and s["run"] not in found.trouble]
-        names = [scores["run"] for scores in same]
-        if all((scores.get("udr") or {}).get("of") == names for scores in same):
+    together: dict[str, list[int]] = {}
+    for place, row in enumerate(found.rows):
+        if row.name not in found.trouble:
+            together.setdefault(row.setting, []).append(place)
+    for places in together.values():
+        same = [found.rows[place] for place in places]
+        names = [row.name for row in same]
+        if all((row.scores.get("udr") or {}).get("of") in (names, company(names)) for row in same):
             continue
-        repeats = [known[name] for name in names]
-        agreed = evaluate_agreement(store, repeats, data.of(repeats[0]), device)
+        agreed = evaluate_agreement(store, [row.run for row in same], data.of(same[0].run), device)
         if agreed is not None:
-            for scores in same:
-                scores["udr"] = agreed
+            for place, row in zip(places, same):
+                found.rows[place] = row._replace(kept={**row.scores, "udr": agreed})
 
 
 class _Data:
@@ -90,6 +156,15 @@ class _Data:
     def __init__(self, store: Store):
         self.store = store
         self.loaded: dict[str, Dataset | Exception] = {}
+        self.there: dict[str, bool] = {}
+
+    def is_there(self, entry: Entry) -> bool:
+        found = self.there.get(data := entry.data)
+        if found is None:
+            with suppress(ValueError, OSError):
+                self.of(entry.run)
+            found = self.there[data] = isinstance(self.loaded[repr(identity(entry.run.data))], Dataset)
+        return found
 
     def of(self, run: Run) -> Dataset:
         key = repr(identity(run.data))

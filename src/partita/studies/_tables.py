@@ -9,9 +9,11 @@ from partita.studies.scores import COLUMNS, RunScores
 def summary_lines(results: Sequence[RunScores]) -> list[str]:
     """A table over settings; each cell is a mean over seeds with its 95% bootstrap interval over seeds."""
     lines = []
-    shown = [column.name for column in COLUMNS if column.summary(results) is not None]
-    for setting in dict.fromkeys(result["setting"] for result in results):
-        repeats = [result for result in results if result["setting"] == setting]
+    shown = [column.name for column in COLUMNS if any(column.value(result) is not None for result in results)]
+    settings: dict[str, list[RunScores]] = {}
+    for result in results:
+        settings.setdefault(result["setting"], []).append(result)
+    for setting, repeats in settings.items():
         lines.append(f"{setting}, {len(repeats)} seeds, {repeats[0]['correlation']['grouping']}")
         cells = {column.name: column.summary(repeats) for column in COLUMNS}
         lines += [f"  {name:<14}{_with_interval(score)}" for name, score in cells.items() if score is not None]

@@ -8,7 +8,8 @@ from partita.data import Dataset
 from partita.studies._arrange import prepare
 from partita.studies._earlier import as_filed
 from partita.studies._leftovers import collect
-from partita.studies._scoring import asked_for, is_current
+from partita.studies._measure import measured_already
+from partita.studies._scoring import asked_for
 from partita.studies._verify import survey
 from partita.studies.engines import Engine
 from partita.studies.engines._drive import Drive, hand_over, settings_of
@@ -66,11 +67,11 @@ def measure_on(
 ) -> None:
     """Measures every finished run that lacks scores; what cannot be measured is said by `measure` after it."""
     asked_for(metrics)
-    finished = survey(store, deep=False).finished
+    known = store.look_up()
+    done = set() if again else {entry.name for entry, _ in measured_already(store, known.entries, metrics)}
     waiting: dict[str, list[Run]] = {}
-    for run in finished:
-        if again or not _is_measured(store, run, metrics):
-            waiting.setdefault(repr(identity(run.data)), []).append(run)
+    for run in survey(store, deep=False, known=known, without=done).finished:
+        waiting.setdefault(repr(identity(run.data)), []).append(run)
     with interruptible() as asked:
         for runs in waiting.values():
             shared = hand_over(engine, store, runs, reload(runs[0].data, store.folder))
@@ -80,11 +81,3 @@ def measure_on(
                 Drive(store, engine, given, shared, tell, asked).measure(runs, size)
             except OSError as error:
                 log.warning("%s; they are looked at here", error)
-
-
-def _is_measured(store: Store, run: Run, metrics: str) -> bool:
-    try:
-        scores = store.scores(run)
-    except ValueError:
-        return False
-    return scores is not None and is_current(scores, metrics)

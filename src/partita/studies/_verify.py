@@ -1,11 +1,11 @@
 """Whether all that a study stores is whole; and, where it is not, what is to be trained or measured again."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
-from partita.studies._index import Entry, folders_with_age
+from partita.studies._index import Known, folders_with_age, nothing_collected
 from partita.studies.run import Run
 from partita.studies.store import Store
 from partita.training.checkpoint import NAMES, read_checkpoint
@@ -37,38 +37,43 @@ class Survey:
     lacking: list[Damage] = field(default_factory=list)
 
 
-def survey(store: Store, *, deep: bool = True) -> Survey:
+def survey(
+    store: Store, *, deep: bool = True, known: Known | None = None, without: Collection[str] = frozenset()
+) -> Survey:
     """Reads every file of the study and checks digests, names and shapes; ValueError when it holds no runs. Unless
-    `deep`, files that nobody has written since they were found whole are not read again.
+    `deep`, files that nobody has written since they were found whole are not read again; then `known` may be what
+    `Store.look_up` said just now, and runs `without` interest are left out.
 
     Scores that are damaged are named, but their run counts as what it is: they are measured again.
     """
-    found = Survey()
-    known = {} if deep else _known(store)
-    for name, path, _ in folders_with_age(store.folder / "runs"):
-        entry = known.get(name)
-        if entry is not None and entry.status is not None and entry.whole:
-            getattr(found, entry.status).append(_with_its_functions(entry.run, Path(path), found))
-        elif os.listdir(path):
+    found, unknown = Survey(), []
+    if deep:
+        unknown = [path for _, path, _ in folders_with_age(store.folder / "runs")]
+    else:
+        known = store.look_up() if known is None else known
+        unknown = list(known.trouble)
+        with nothing_collected():
+            for entry in known.entries:
+                if entry.name in without:
+                    continue
+                if entry.status is not None and entry.whole:
+                    getattr(found, entry.status).append(_with_its_functions(entry.run, entry.path, found))
+                else:
+                    unknown.append(entry.path)
+    for path in unknown:
+        if os.listdir(path):
             _look(store, Path(path), found)
-    if not any(getattr(found, each.name) for each in fields(found)):
+    if not without and not any(getattr(found, each.name) for each in fields(found)):
         store.folders()  # says that there is nothing
     for path in sorted(store.folder.glob("ensembles/**/*.safetensors")):
         if path.name in NAMES:
             whose = path.relative_to(store.folder).parent
             found.checkpoints.extend(_damage(str(whose), path, lambda path=path: read_checkpoint(path)))
-    for runs in (found.finished, found.diverged, found.unfinished):
+    for runs in (found.finished, found.diverged, found.unfinished) if unknown else ():  # else they are in order
         runs.sort(key=lambda run: (run.setting, run.seed))
     for damages in (found.damaged, found.lacking):
         damages.sort(key=lambda damage: damage.owner)
     return found
-
-
-def _known(store: Store) -> dict[str, Entry]:
-    try:
-        return {entry.name: entry for entry in store.entries()}
-    except ValueError:  # no run says what it is
-        return {}
 
 
 def _look(store: Store, folder: Path, found: Survey) -> None:
@@ -78,7 +83,7 @@ def _look(store: Store, folder: Path, found: Survey) -> None:
     except (ValueError, OSError) as error:
         found.damaged.append(Damage(folder.name, folder / "run.json", str(error)))
         return
-    _with_its_functions(run, folder, found)
+    _with_its_functions(run, str(folder), found)
     damaged = damage_of(store, run)
     scores = _of(store, run, "scores.json", store.scores)
     found.damaged.extend(damaged + scores)
@@ -89,9 +94,9 @@ def _look(store: Store, folder: Path, found: Survey) -> None:
             store.note(run, whole=True)
 
 
-def _with_its_functions(run: Run, folder: Path, found: Survey) -> Run:
-    if (why := run.lacks) is not None:
-        found.lacking.append(Damage(run.id, folder / "run.json", why))
+def _with_its_functions(run: Run, folder: str, found: Survey) -> Run:
+    if run.sources and (why := run.lacks) is not None:
+        found.lacking.append(Damage(run.id, Path(folder) / "run.json", why))
     return run
 
 

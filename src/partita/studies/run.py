@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from typing import Any
 
 from partita.data._nearest import nearest
@@ -108,8 +109,9 @@ class Run:
         """That of its method; ValueError where it is gone."""
         return method_named(self._part(self.method))
 
-    @property
+    @cached_property
     def id(self) -> str:
+        """A digest of all that it is, made once: it is asked for again and again."""
         canonical = json.dumps({**self.as_json(), "data": identity(self.data)}, sort_keys=True, allow_nan=False)
         digest = hashlib.blake2b(canonical.encode(), digest_size=5).hexdigest()
         return f"{re.sub('[^0-9A-Za-z_.]+', '-', self.method)}-seed{self.seed}-{digest}"

@@ -28,7 +28,8 @@ import numpy as np
 import torch
 
 from partita.distributions import as_likelihood
-from partita.studies._index import SHARD, Entry, entries, folders_with_age, note, shard_of
+from partita.studies._index import SHARD, Entry, Known, folders_with_age, look_up, note, shard_of
+from partita.studies._kept_scores import KeptScores, in_short_of, keep, read_scores
 from partita.studies._leases import Leases
 from partita.studies.run import Run
 from partita.training import Checkpoints, History, Model
@@ -74,10 +75,14 @@ class Store:
 
     def entries(self) -> list[Entry]:
         """Every run of the study that says what it is, by the index; ValueError when none does."""
-        found, trouble = entries(self.folder, lambda folder: ((run := self.run_in(folder)), self._ending(run)))
-        if not found:
-            raise ValueError(trouble[0]) if trouble else self._nothing()
-        return found
+        found = self.look_up()
+        if not found.entries:
+            raise ValueError(*list(found.trouble.values())[:1]) if found.trouble else self._nothing()
+        return found.entries
+
+    def look_up(self) -> Known:
+        """The same, and what other folders there are; nothing where there is nothing."""
+        return look_up(self.folder, lambda folder: ((run := self.run_in(folder)), self._ending(run)))
 
     def _nothing(self) -> ValueError:
         return ValueError(
@@ -222,16 +227,18 @@ class Store:
             raise ValueError(f"{path} is damaged: {error}") from None
 
     def scores(self, run: Run) -> dict | None:
-        path = self.folder_of(run) / "scores.json"
-        if not path.exists():
-            return None
-        scores = read_json(path)
-        scores.pop("digest", None)
-        return scores
+        folder = self.folder_of(run)
+        return read_scores(folder) if (folder / "scores.json").exists() else None
 
     def save_scores(self, run: Run, scores: dict) -> None:
-        write_json(self.folder_of(run) / "scores.json", scores, sealed=True)
+        folder = self.folder_of(run)
+        write_json(folder / "scores.json", scores, sealed=True)
         self.note(run)
+        keep(self.folder / "index", folder, str(folder.stat().st_mtime_ns), scores)
+
+    def scores_in_short(self, entries: Sequence[Entry]) -> list[tuple[Entry, KeptScores]]:
+        """The scores of those of these runs that have some which can be read, as tables need them."""
+        return in_short_of(self.folder / "index", entries)
 
     def checkpoints(self, runs: Sequence[Run]) -> Checkpoints:
         return self.checkpoints_of(tuple(run.id for run in runs))

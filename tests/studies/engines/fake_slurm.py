@@ -2,7 +2,8 @@
 """sbatch, srun, sinfo, sacct, scontrol and scancel of a Slurm that is this machine, and pre-empts.
 
 Called by any of those names. Each task of an array is a process; the first one to see a checkpoint in FAKE_SLURM_STUDY
-is told to go, as Slurm does it (SIGTERM, then submitit's SIGUSR2), and runs again if it asks to be queued again.
+is told to go, as Slurm does it (SIGTERM, then submitit's SIGUSR2), and runs again if it asks to be queued again. One
+that is cancelled is told to end (SIGTERM), and killed a while later.
 """
 
 import os
@@ -14,6 +15,7 @@ import time
 from pathlib import Path
 
 HERE = Path(os.environ["FAKE_SLURM"])
+SECONDS_TO_END = 4.0
 
 
 def sbatch(script: str) -> None:
@@ -40,7 +42,9 @@ def supervise(task: str, script: str) -> None:
         running = subprocess.Popen(["bash", script], env=environment)
         while running.poll() is None:
             time.sleep(0.05)
-            if has_checkpoint() and may_preempt():
+            if (HERE / f"cancel-{task}").exists():
+                cancel(task, running)
+            elif has_checkpoint() and may_preempt():
                 pid = int((HERE / f"pid-{task}").read_text())
                 (HERE / "preempted").write_text(task)
                 os.kill(pid, signal.SIGTERM)
@@ -51,6 +55,18 @@ def supervise(task: str, script: str) -> None:
             break
         (HERE / f"requeue-{task}").rename(HERE / f"requeued-{task}")
     (HERE / f"state-{task}").write_text("COMPLETED")
+
+
+def cancel(task: str, running: subprocess.Popen) -> None:
+    while not (HERE / f"pid-{task}").exists() and running.poll() is None:
+        time.sleep(0.05)
+    pid, deadline = int((HERE / f"pid-{task}").read_text()), time.monotonic() + SECONDS_TO_END
+    os.kill(pid, signal.SIGTERM)
+    while running.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.05)
+    if running.poll() is None:
+        os.kill(pid, signal.SIGKILL)
+    running.wait()
 
 
 def has_checkpoint() -> bool:
@@ -87,9 +103,11 @@ def scontrol(verb: str, task: str) -> None:
     (HERE / f"requeue-{task}").touch()
 
 
-def scancel(task: str, *words: str) -> None:
-    for path in HERE.glob(f"pid-{task}*"):
-        os.kill(int(path.read_text()), signal.SIGKILL)
+def scancel(*jobs: str) -> None:
+    for path in HERE.glob("state-*"):
+        task = path.name.removeprefix("state-")
+        if {task, task.partition("_")[0]} & set(jobs):
+            (HERE / f"cancel-{task}").touch()
 
 
 if __name__ == "__main__":

@@ -43,6 +43,26 @@ def under_way(folder: Path) -> bool:
         return False
 
 
+def left_and_recalled(on: str, folder: Path) -> dict:
+    """The same command without --detach waits for what was left, and its Ctrl-C ends that too."""
+    command(f"{LONG}{on}{folder} --detach").communicate(timeout=100)
+    wait_for(lambda: under_way(folder))
+    waits = command(f"{LONG}{on}{folder}")
+    wait_for(lambda: asks(waits.pid))
+    time.sleep(10.0)  # Ray minds it first, and a while later the command does
+    waits.send_signal(signal.SIGINT)
+    _, said = waits.communicate(timeout=100)
+    store = Store(folder)
+    return {"recalled": said, "held then": len(store.leases().held()), "saved then": len(store.under_way())}
+
+
+def asks(process: int) -> bool:
+    """Whether a command minds what it is asked: Ctrl-C is no longer Python's own business."""
+    status = Path(f"/proc/{process}/status").read_text()
+    (caught,) = [line.split()[1] for line in status.splitlines() if line.startswith("SigCgt")]
+    return bool(int(caught, 16) >> (signal.SIGTERM - 1) & 1)
+
+
 def main(folder: Path) -> None:
     found = {}
     cluster = Cluster(initialize_head=True, head_node_args=NODE)
@@ -58,6 +78,7 @@ def main(folder: Path) -> None:
         left = command(WORDS + on + f"{folder}/left --detach")
         found["left"], _ = left.communicate(timeout=100)
         found["ended"] = wait_for(lambda: status_of(Store(folder / "left")).finished == 4)
+        found |= left_and_recalled(on, folder / "recalled")
     finally:
         cluster.shutdown()
     print("FOUND" + json.dumps(found))

@@ -5,7 +5,11 @@ on_a_cluster.py FOLDER [OTHER]: OTHER is where a second version of partita lies,
 
 import json
 import os
+import signal
+import subprocess
 import sys
+import time
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,16 +23,43 @@ from partita.data import load
 from partita.studies import Store, plan
 from partita.studies._train_on import measure_on, train_on
 from partita.studies.engines import engine_named
-from partita.studies.engines.on_ray import RayEngine, _be_quiet
+from partita.studies.engines.on_ray import _be_quiet
 
 NODE = {"num_cpus": 1, "object_store_memory": 100 << 20, "include_dashboard": False}
 
 
-class Elsewhere(RayEngine):
-    """Workers look for the study where nothing is."""
+@contextmanager
+def blind_node(address: str, hidden: Path):
+    """A node for which this folder is empty, as on a machine that does not share it: its processes have mounts of their
+    own. Yields whether there is one: not everybody may mount."""
+    node = f"ray start --address={address} --num-cpus=1 --object-store-memory=100000000 --block"
+    script = f"mount -t tmpfs none '{hidden}' && exec {sys.executable} -m ray.scripts.scripts {node.partition(' ')[2]}"
+    words = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "start_new_session": True}
+    before, process = len(ray.nodes()), subprocess.Popen(["unshare", "--mount", "sh", "-c", script], **words)
+    try:
+        while process.poll() is None and len(ray.nodes()) == before:
+            time.sleep(0.1)
+        yield process.poll() is None
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
 
-    def nodes(self, store, token, data):
-        return super().nodes("/nowhere", token, data)
+
+def with_a_blind_node(engine, cluster, folder: Path, runs, data) -> dict:
+    found, hidden = {}, folder / "hidden"
+    hidden.mkdir()
+    np.save(hidden / "rows.npy", np.random.default_rng(0).normal(size=(60, 4)))
+    with blind_node(cluster.address, hidden) as there:
+        if there:
+            found["blind"] = said(lambda: train_on(engine, runs, data, Store(hidden / "study"), device="cpu"))
+            found["blind wrote"] = [path.name for path in (hidden / "study").rglob("*")]
+            rows, shared, share = load(str(hidden / "rows.npy")), [], engine.share
+            engine.share = lambda dataset: shared.append(dataset.name) or share(dataset)
+            own = plan(["vae"], rows, latents=2, steps=20, batch_size=32, network="linear", seeds=range(4))
+            train_on(engine, own, rows, Store(folder / "unseen data"), device="cpu", models_at_once=1)
+            found["unseen data"] = [len(Store(folder / "unseen data").finished()), len(shared)]
+    return found
 
 
 def said(work) -> str:
@@ -61,8 +92,7 @@ def main(folder: Path, other: str | None) -> None:
         own = plan(["vae"], mine, latents=3, steps=20, batch_size=32, network="linear")
         train_on(engine, own, mine, Store(folder / "in memory"), device="cpu")
         found["in memory"] = len(Store(folder / "in memory").finished())
-        blind = Elsewhere(engine.ray, engine.words, "cpu", stays=True)
-        found["blind"] = said(lambda: train_on(blind, runs, data, Store(folder / "blind"), device="cpu"))
+        found |= with_a_blind_node(engine, cluster, folder, runs, data)
         if other:
             cluster.add_node(**NODE, env_vars={"PYTHONPATH": other})
             found["versions"] = said(lambda: train_on(engine, runs, data, Store(folder / "other"), device="cpu"))

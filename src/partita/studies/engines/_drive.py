@@ -2,7 +2,6 @@
 
 import logging
 import math
-import platform
 import time
 import uuid
 from collections import Counter
@@ -11,12 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from partita import __version__
 from partita.data import Dataset
 from partita.studies._arrange import arranged
 from partita.studies._leases import HANGS_AFTER, SECONDS
 from partita.studies._memory_budget import MODELS_AT_ONCE
-from partita.studies.engines._task import Ending, Engine, Task
+from partita.studies.engines._task import Ending, Engine, Task, unlike, versions
 from partita.studies.run import Run
 from partita.studies.store import Store
 from partita.training import Interrupted
@@ -155,18 +153,25 @@ class Drive:
         """Every job saves what it has, and ends."""
         for job in self.jobs:
             self.engine.stop(job)
-        self._drain()
+        self._drain(asked=True)
 
-    def _drain(self) -> None:
-        """Waits for jobs that have nothing left to do; who does not end within a lease's life is ended."""
+    def _drain(self, *, asked: bool = False) -> None:
+        """Waits for jobs that have nothing left to do; who does not end within a lease's life is ended. One that was
+        `asked` to has saved all when it has no lease any more, whenever its engine notices that it ended."""
         deadline = time.monotonic() + self.leases.seconds
         while self.jobs and time.monotonic() < deadline:
             for job, _ in self.engine.ended(0.2):
                 self.jobs.pop(job, None)
-        for job, task in self.jobs.items():
-            self.engine.stop(job, force=True)
-            self.leases.revoke(task.job)
-        self.jobs.clear()
+            if asked:
+                held = {lease.owner.get("job") for lease in self.leases.held().values()}
+                for job in [job for job, task in self.jobs.items() if task.job not in held]:
+                    self._end(job)
+        for job in list(self.jobs):
+            self._end(job)
+
+    def _end(self, job: Hashable) -> None:
+        self.engine.stop(job, force=True)
+        self.leases.revoke(self.jobs.pop(job).job)
 
 
 def check(engine: Engine, store: Store, runs: Sequence[Run]) -> bool:
@@ -179,11 +184,8 @@ def check(engine: Engine, store: Store, runs: Sequence[Run]) -> bool:
     finally:
         place.unlink(missing_ok=True)
     for node in nodes:
-        for what, here, there in (
-            ("Python", platform.python_version(), node.python), ("partita", __version__, node.partita)
-        ):  # fmt: skip
-            if here.split(".")[:2] != there.split(".")[:2] or (what == "partita" and here != there):
-                raise ValueError(f"{node.name} of {engine.words} has {what} {there}, and this machine {here}")
+        if (other := unlike(versions(), node.versions)) is not None:
+            raise ValueError(f"{node.name} of {engine.words} has {other}: install the same on all nodes")
         if not node.sees_store:
             raise OSError(
                 f"{node.name} of {engine.words} does not see {store.folder.absolute()}: choose an --out that is shared "
@@ -199,7 +201,7 @@ def settings_of(
     """What every task of a study is told beside its runs. Workers import modules of one's own functions from the folder
     this process runs in, or from where they are installed."""
     modules = sorted({name.partition(":")[0] for run in runs for name in run.sources if ":" in name})
-    given = {"modules": modules, "modules_in": str(Path.cwd()) if modules else None} | settings
+    given = {"modules": modules, "modules_in": str(Path.cwd()) if modules else None, "versions": versions()} | settings
     given |= {"device": device, "leases": {"seconds": SECONDS, "hangs_after": HANGS_AFTER, **(leases or {})}}
     return {key: value for key, value in given.items() if value}
 

@@ -1,11 +1,13 @@
 """What engines and those who use them say to each other."""
 
+import platform
 import uuid
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from partita import __version__
 from partita.data import Dataset
 
 
@@ -39,10 +41,22 @@ class Node:
     """What a worker's machine has: versions, and whether it sees the study's folder and the file of the data."""
 
     name: str
-    python: str
-    partita: str
+    versions: Mapping[str, str]
     sees_store: bool
     sees_data: bool
+
+
+def versions() -> dict[str, str]:
+    """Of this process, in which whoever works together must agree: of Python to the minor."""
+    return {"Python": ".".join(platform.python_version_tuple()[:2]), "partita": __version__}
+
+
+def unlike(here: Mapping[str, str], there: Mapping[str, str]) -> str | None:
+    """In words, what is another version there."""
+    differing = [
+        f"{name} {there[name]} (here {here[name]})" for name in here if there.get(name, here[name]) != here[name]
+    ]
+    return " and ".join(differing) or None
 
 
 class Engine(Protocol):

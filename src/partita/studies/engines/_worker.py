@@ -12,16 +12,16 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from partita import __version__
 from partita.data import Dataset
 from partita.studies._scoring import is_current
 from partita.studies._train_here import Manner, train_here
 from partita.studies._watching import watched_metrics
-from partita.studies.engines._task import Node, Task
+from partita.studies.engines._task import Node, Task, unlike, versions
 from partita.studies.evaluate import evaluate_run
 from partita.studies.run import Run
 from partita.studies.source import candidates, identity, reload
 from partita.studies.store import Store
+from partita.studies.trackers import tracked
 from partita.training import interruptible
 from partita.training.device import choose_device
 from partita.training.fit import NOTHING
@@ -34,13 +34,14 @@ _loaded: dict[str, Dataset] = {}
 def look(store: str, token: str, data: Mapping[str, Any]) -> Node:
     """What this machine has. The store is the right one if the token lies there."""
     sees_data = "path" not in data or any(os.path.lexists(place) for place in candidates(data, Path(store)))
-    name = platform.node()
-    return Node(name, platform.python_version(), __version__, (Path(store) / token).exists(), sees_data)
+    return Node(platform.node(), versions(), (Path(store) / token).exists(), sees_data)
 
 
 def work(task: Task, shared: Dataset | None = None) -> list[str]:
     """Does a task. Returns the runs that others have taken meanwhile."""
     store = Store(Path(task.store))
+    if (other := unlike(task.settings.get("versions", {}), versions())) is not None:
+        raise OSError(f"{platform.node()} has {other}: install the same on all nodes")
     if not store.folder.is_dir():
         raise OSError(f"{platform.node()} does not see {store.folder}: a study on a cluster needs a shared folder")
     _import_own_parts(task)
@@ -57,8 +58,8 @@ def work(task: Task, shared: Dataset | None = None) -> list[str]:
         **{key: task.settings[key] for key in ("checkpoint_seconds",) if key in task.settings},
     )
     leases = store.leases(job=task.job, **task.settings.get("leases", {}))
-    with interruptible(patient=True) as asked:
-        return train_here(runs, dataset, store, device, asked, leases, manner, wait=False)
+    with interruptible(patient=True) as asked, tracked(store, task.settings.get("track", ())) as told:
+        return train_here(runs, dataset, told, device, asked, leases, manner, wait=False)
 
 
 def _measure(store: Store, runs: list[Run], dataset: Dataset, task: Task, device) -> list[str]:

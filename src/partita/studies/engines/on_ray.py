@@ -13,10 +13,12 @@ from typing import Any
 
 from partita.data import Dataset
 from partita.studies.engines._task import Ending, Node, Task
+from partita.training import Interrupted
 
 OBJECT_STORE = 100 << 20  # of a cluster started for one study; data go by path or description where they can
 SECONDS_TO_CONNECT = 5.0
 SECONDS_TO_ANSWER = 180.0  # a worker loads PyTorch first
+SECONDS_TO_STOP = 60.0
 QUIET = {"include_dashboard": False, "log_to_driver": False, "logging_level": "ERROR", "configure_logging": False}
 
 
@@ -66,6 +68,8 @@ class RayEngine:
                 answers.append(self.ray.get(ref, timeout=SECONDS_TO_ANSWER))
             except self.ray.exceptions.GetTimeoutError:
                 raise OSError(f"{name} of {self.words} does not answer within {SECONDS_TO_ANSWER:.0f} s") from None
+            except (self.ray.exceptions.TaskUnschedulableError, self.ray.exceptions.NodeDiedError):
+                continue  # it has left the cluster, which Ray learns a while later
             except Exception as error:
                 reason = str(getattr(error, "cause", None) or error).strip().splitlines()[-1]
                 raise OSError(f"{name} of {self.words} cannot run partita: {reason}") from None
@@ -112,9 +116,12 @@ class RayEngine:
         self.ray.get(driver.remote(self.words, self.device).start.remote(dict(request)), timeout=SECONDS_TO_ANSWER)
 
     def recall(self, store: Path) -> None:
-        """Ends a drive that was left to the cluster before."""
-        with suppress(ValueError):
-            self.ray.kill(self.ray.get_actor(driver_name(str(store)), namespace="partita"))
+        """Ends a drive that was left to the cluster before: it saves what it has, and goes."""
+        with suppress(ValueError, self.ray.exceptions.RayError):
+            driver = self.ray.get_actor(driver_name(str(store)), namespace="partita")
+            with suppress(self.ray.exceptions.RayError):
+                self.ray.get(driver.stop.remote(), timeout=SECONDS_TO_STOP)
+            self.ray.kill(driver)
 
     def close(self) -> None:
         self.ray.shutdown()
@@ -127,9 +134,17 @@ class _Driver:
         import ray
 
         self.engine = RayEngine(ray, words, device, stays=True)
+        self.asked, self.drives = threading.Event(), []
 
     def start(self, request: Mapping[str, Any]) -> None:
-        threading.Thread(target=self._drive, args=(request,), daemon=True).start()
+        drive = threading.Thread(target=self._drive, args=(request,), daemon=True)
+        drive.start()
+        self.drives.append(drive)
+
+    def stop(self) -> None:
+        self.asked.set()
+        for drive in self.drives:
+            drive.join()
 
     def _drive(self, request: Mapping[str, Any]) -> None:
         from partita.studies.engines._drive import Drive
@@ -138,10 +153,14 @@ class _Driver:
         store = Store(Path(request["store"]))
         runs = [store.run_in(store.folder_named(name)) for name in request["runs"]]
         try:
-            Drive(store, self.engine, request["settings"], request["shared"]).train(runs)
+            drive = Drive(store, self.engine, request["settings"], request["shared"], asked=self.asked.is_set)
+            drive.train(runs)
+        except Interrupted:
+            return  # whoever asked ends the rest
         finally:
             ray = self.engine.ray
-            ray.kill(ray.get_runtime_context().current_actor)
+            if not self.asked.is_set():
+                ray.kill(ray.get_runtime_context().current_actor)
 
 
 def driver_name(store: str) -> str:

@@ -41,7 +41,7 @@ class SlurmEngine:
     parallel: int
     stays: bool = True
     jobs: dict[Any, Task] = field(default_factory=dict)
-    left: bool = False
+    ended_here: set[str] = field(default_factory=set)
 
     @classmethod
     def at(cls, text: str, folder: Path, device: str = "auto") -> "SlurmEngine":
@@ -83,13 +83,15 @@ class SlurmEngine:
         while True:
             over = [job for job in self.jobs if job.done()]
             if over or time.monotonic() > deadline:
+                self.ended_here.update(job.job_id for job in over)
                 return [(job, _ending(job, self.jobs.pop(job))) for job in over]
             time.sleep(min(0.2, seconds))
 
     def stop(self, job: Hashable, *, force: bool = False) -> None:
         with suppress(subprocess.SubprocessError, OSError):
             job.cancel(check=False)  # type: ignore[attr-defined]
-        self.jobs.pop(job, None)
+        if force and self.jobs.pop(job, None) is not None:
+            self.ended_here.add(job.job_id)  # type: ignore[attr-defined]
 
     def detach(self, request: Mapping[str, Any]) -> None:
         from partita.studies.engines._drive import Drive
@@ -98,17 +100,23 @@ class SlurmEngine:
         store = Store(Path(request["store"]))
         runs = [store.run_in(store.folder_named(name)) for name in request["runs"]]
         Drive(store, self, request["settings"]).hand_out(runs)
-        self.left = True
 
     def recall(self, store: Path) -> None:
-        jobs = {path.name.partition("_")[0] for path in self.folder.glob("*_submitted.pkl")}
-        with suppress(OSError):
-            subprocess.run(["scancel", *sorted(jobs)], capture_output=True)
+        left = self._under_way()
+        if left:
+            with suppress(OSError):
+                subprocess.run(["scancel", *sorted({name.partition("_")[0] for name in left})], capture_output=True)
+            self.ended_here.update(left)
 
     def close(self) -> None:
-        """Removes what was submitted, unless it still runs."""
-        if not self.left and not self.jobs:
+        """Removes what was submitted, unless some of it may still run, or wait to."""
+        if not self._under_way():
             shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _under_way(self) -> set[str]:
+        """Jobs of this study, by whomever they were submitted, that have left no result."""
+        names = {path.name.removesuffix("_submitted.pkl") for path in self.folder.glob("*_submitted.pkl")}
+        return {name for name in names - self.ended_here if not list(self.folder.glob(f"{name}_*_result.pkl"))}
 
 
 class _Work:
