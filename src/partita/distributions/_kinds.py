@@ -67,7 +67,7 @@ def real_numbers(values: np.ndarray) -> str:
 
 def no_counts(values: np.ndarray) -> str:
     """What numbers may be that should have been counts, and what to do."""
-    words = normalised_counts(values)
+    words = normalised_counts(values, zeros=0.0)  # who asks for counts has a matrix of them in mind
     if words:
         return f"; this is {words}: give the raw counts, or use likelihood='gaussian'"
     if (values[np.isfinite(values)] < 0).any():
@@ -75,12 +75,12 @@ def no_counts(values: np.ndarray) -> str:
     return "; counts are whole: give the raw counts, or use likelihood='gaussian'"
 
 
-def normalised_counts(values: np.ndarray) -> str:
+def normalised_counts(values: np.ndarray, zeros: float = ZEROS) -> str:
     """In words, whether these look like counts of genes that somebody normalised or took logarithms of; or ""."""
     rows = values.reshape(len(values), -1)
     known = np.isfinite(rows).all(1)
     rows = rows[known]
-    if len(rows) < 2 or rows.min() < 0 or (rows == 0).mean() < ZEROS or whole_counts(rows).all():
+    if len(rows) < 2 or rows.min() < 0 or (rows == 0).mean() < zeros or whole_counts(rows).all():
         return ""
     if _alike(rows.sum(1)):
         return f"a matrix of counts already normalised to {rows.sum(1).mean():.4g} a row"
