@@ -46,6 +46,15 @@ def test_covariates_and_scale_by_name(partita, tables):
     assert "Covariates of vae" in (tables / "study" / "report.html").read_text()
 
 
+def test_columns_of_a_table_are_covariates_by_name_alone(partita, tables):
+    ended = partita(*TRAIN, "--data", "measured.csv", "--covariates", "donor,total", "--out", "study")
+    assert ended.returncode == 0, ended.stderr
+    (run,) = described(tables / "study")
+    assert [each["name"] for each in run["covariates"]] == ["donor", "total"]
+    assert run["architecture"]["shape"] == [5]
+    refused(partita(*TRAIN, "--data", "measured.csv", "--covariates", "dono", "--out", "study"), "no column 'dono'")
+
+
 def test_counts_are_seen(partita, tables):
     ended = partita(*TRAIN, "--data", "counts.csv" + FACTORS, "--exposure", "total", "--out", "study")
     assert ended.returncode == 0, ended.stderr

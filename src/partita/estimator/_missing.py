@@ -11,8 +11,10 @@ def check_finite(X: np.ndarray, missing: str) -> None:
     place = np.unravel_index(known.argmin(), X.shape)
     where = f"the first in row {place[0]}, feature {', '.join(map(str, place[1:]))}"
     if np.isnan(X[place]):
-        raise ValueError(f"X contains NaN, {where}: use missing='ignore', which learns with gaps, or leave such rows out")
-    raise ValueError(f"X contains inf, {where}: leave such rows out")
+        raise ValueError(
+            f"X contains NaN, {where}: use missing='ignore', which learns with gaps, or leave such rows out"
+        )
+    raise ValueError(f"X contains infinity, {where}: leave such rows out")
 
 
 def hidden_entries(X: np.ndarray, share: float, seed: int) -> np.ndarray:
