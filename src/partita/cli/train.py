@@ -94,6 +94,8 @@ def train(
         parse_options,
         parse_seeds,
         parse_widths,
+        say_held_out,
+        say_likelihood,
         say_scale,
         with_labels,
     )
@@ -145,7 +147,11 @@ def train(
             exposure=exposure,
             covariates=covariates.split(",") if covariates else (),
         )
+    if likelihood == "auto":
+        say_likelihood(runs[0], dataset)
     say_scale(runs, dataset)
+    if steps is None:
+        say_held_out(runs, words_of(context, 0))
     store = Store(out)
     choose_device(device)  # what is wrong is said before anything is written
     splits_rows(split, len(runs), 1)
