@@ -1,6 +1,7 @@
 """Own data by default settings: does anything diverge, how long does it take, and is the bound better than PCA's?
 
-    PARTITA_DATA=../shared/data python benchmarks/bench_own_data.py [--steps 5000] [--only wine,glove] [--rows 20000] [--reasons]
+    PARTITA_DATA=../shared/data python benchmarks/bench_own_data.py [--steps 5000] [--only wine,glove] [--rows 20000]
+                                                                    [--reasons]
 
 Every row is `Disentangler().fit(x)` of four fifths of the rows, with no setting but the number of steps: how long it
 took (CPU seconds are the process's own, whatever else the machine does), and after how many steps; its bound on the

@@ -41,9 +41,7 @@ def train(
     ] = "float32",
     steps: Annotated[
         int | None,
-        typer.Option(
-            help="gradient steps; without it 5000, or where few images are to be fitted, until rows held out gain no more"
-        ),
+        typer.Option(help="gradient steps; without it 5000, or, of few images, until rows held out gain no more"),
     ] = None,
     batch_size: Annotated[int, typer.Option(help="rows a step")] = 128,
     learning_rate: Annotated[float, typer.Option(help="Adam's step size")] = 1e-3,

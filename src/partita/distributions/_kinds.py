@@ -7,7 +7,7 @@ AT_THE_ENDS = 0.1  # of fractions, as many as this at 0 and 1: pixels, say, whic
 # Of the mean, a count's variance; less is no count's: years, ages and marks are whole numbers, too.
 LEAST_DISPERSION = 0.5
 BRIGHTEST, AT_THE_BRIGHTEST = 255, 1e-3  # whole numbers that often end there are pixels in bytes
-# Of all numbers, at the largest: counts thin out towards theirs; pixels of 16 greys, marks and copies of a gene pile up.
+# Of all numbers, at the largest: counts thin out towards theirs; pixels of 16 greys, marks, copies of a gene pile up.
 AT_THE_CEILING, FEWEST_THERE = 0.01, 10
 ZEROS = 0.3  # of a matrix of counts of genes, at least
 
