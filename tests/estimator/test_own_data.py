@@ -434,3 +434,12 @@ def test_few_images_are_left_when_rows_held_out_gain_no_more(tmp_path, capsys):
     assert pt.load(tmp_path / "model")._program().hold_out == model._program().hold_out
     for other in (Disentangler(steps=20, **settings), Disentangler("vae", steps=110, **settings)):
         assert not other.fit(x)._program().hold_out
+
+
+def test_several_models_of_groups_of_images_are_said(capsys):
+    settings = {"groups": (2, 1), "network": "linear", "steps": 2, "device": "cpu", "verbose": True}
+    x = np.random.default_rng(0).random((20, 1, 8, 8))
+    Disentangler(**settings).fit(x)
+    assert "restarts 8: so many models train at once, and the best is kept" in capsys.readouterr().out
+    Disentangler(**settings, options={"restarts": 2}).fit(x)
+    assert "restarts" not in capsys.readouterr().out

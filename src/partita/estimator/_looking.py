@@ -25,6 +25,9 @@ def prepare(estimator: Any, X: np.ndarray, covariates: Any) -> tuple[Program, np
     settings = settled(plain_settings(estimator.get_params(deep=False)))
     vars(estimator).update(look(settings, X, covariates, getattr(estimator, "feature_names_in_", None)))
     program = estimator._program()
+    if settings["verbose"] and program.replicas > 1 and "restarts" not in (settings["options"] or {}):
+        takes = "that many times as long as options={'restarts': 1}, which seldom finds groups"
+        print(f"restarts {program.replicas}: so many models train at once, and the best is kept; it takes {takes}")
     estimator.seen_ = check_seen(program, estimator.seen_, X, method_name(estimator.method))
     return program, *estimator.seen_.rows(X, covariates)
 
