@@ -1,6 +1,7 @@
 """Own data by default settings: does anything diverge, how long does it take, and is the bound better than PCA's?
 
     PARTITA_DATA=../shared/data python benchmarks/bench_own_data.py [--steps 5000] [--only wine,glove] [--rows 20000]
+                                                                    [--reasons]
 
 Every row is `Disentangler().fit(x)` of four fifths of the rows, with no setting but the number of steps: how long it
 took (CPU seconds are the process's own, whatever else the machine does), and after how many steps; its bound on the
@@ -100,7 +101,7 @@ def split(n: int, recording: bool) -> tuple[np.ndarray, np.ndarray]:
     return tuple(np.sort(np.concatenate([pieces[i] for i in part])) for part in (order[2:], order[:2]))
 
 
-def measured(x: np.ndarray, recording: bool, steps: int) -> Iterator[str]:
+def measured(x: np.ndarray, recording: bool, steps: int, reasons: bool) -> Iterator[str]:
     fit, judge = split(len(x), recording)
     yield f"{x.shape!s:>20} {x.dtype!s:8}"
     started, worked = time.perf_counter(), time.process_time()
@@ -116,7 +117,8 @@ def measured(x: np.ndarray, recording: bool, steps: int) -> Iterator[str]:
             x[fit]
         )
         yield f"{pca.score(x[judge]):12.2f}"
-    yield f"  {model.diagnose(x[judge], time=recording).verdict}"
+    diagnosis = model.diagnose(x[judge], time=recording)
+    yield f"  {diagnosis.verdict}" + "".join(f"\n    {reason}" for reason in diagnosis.reasons if reasons)
 
 
 def main() -> None:
@@ -124,6 +126,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=pt.Disentangler().steps)
     parser.add_argument("--only", default=",".join(SETS))
     parser.add_argument("--rows", type=int, default=20000, help="at most, drawn at random, of large sets")
+    parser.add_argument("--reasons", action="store_true", help="of the verdict, too")
     asked = parser.parse_args()
     print(f"{'data':16}{'shape':>20} type     likelihood        scale    network          time     CPU steps", end="")
     print("     held out   64 draws          PCA  verdict")
@@ -137,7 +140,7 @@ def main() -> None:
             continue
         rows = np.sort(np.random.default_rng(0).permutation(len(x))[: asked.rows])
         try:
-            for words in measured(x if len(x) <= asked.rows else x[rows], recording, asked.steps):
+            for words in measured(x if len(x) <= asked.rows else x[rows], recording, asked.steps, asked.reasons):
                 print(words, end=" ", flush=True)
             print()
         except ValueError as error:

@@ -46,13 +46,39 @@ def test_covariates_and_scale_by_name(partita, tables):
     assert "Covariates of vae" in (tables / "study" / "report.html").read_text()
 
 
+def test_columns_of_a_table_are_covariates_by_name_alone(partita, tables):
+    ended = partita(*TRAIN, "--data", "measured.csv", "--covariates", "donor,total", "--out", "study")
+    assert ended.returncode == 0, ended.stderr
+    (run,) = described(tables / "study")
+    assert [each["name"] for each in run["covariates"]] == ["donor", "total"]
+    assert run["architecture"]["shape"] == [5]
+    refused(partita(*TRAIN, "--data", "measured.csv", "--covariates", "dono", "--out", "study"), "no column 'dono'")
+
+
 def test_counts_are_seen(partita, tables):
     ended = partita(*TRAIN, "--data", "counts.csv" + FACTORS, "--exposure", "total", "--out", "study")
     assert ended.returncode == 0, ended.stderr
+    assert "partita: note: --likelihood negative_binomial" in ended.stderr
+    assert "that vary as counts do" in ended.stderr
     assert "--scale standard: counts stay what they are" in ended.stderr
     (run,) = described(tables / "study")
     assert run["architecture"]["likelihood"].startswith("negative_binomial")
     assert run["exposure"] == "total"
+
+
+def test_few_images_are_left_when_rows_held_out_gain_no_more(partita, tables):
+    np.save(tables / "few.npy", (np.random.default_rng(0).random((110, 1, 8, 8)) < 0.3).astype(np.uint8))
+    words = ["train", "pdisvae", "--data", "few.npy", "--latents", "2", "--learning-rate", "0.1", "--out", "study"]
+    ended = partita(*words)
+    assert ended.returncode == 0, ended.stderr
+    assert "note: --likelihood bernoulli: images with values between 0 and 1" in ended.stderr
+    assert "note: --validation 0.1: few images, so a tenth is held out" in ended.stderr
+    (run,) = described(tables / "study")
+    assert (run["steps"], run["options"]["validation"]) == (5000, 0.1)
+    assert "steps" not in (tables / "study" / "study.toml").read_text()  # so that --plan trains the same run
+    again = partita("train", "--plan", "study/study.toml", "--out", "study")
+    assert again.returncode == 0, again.stderr
+    assert described(tables / "study") == [run]
 
 
 def test_no_scale_is_the_run_of_before(partita, tables):

@@ -81,6 +81,12 @@ def test_counts_of_1e4_are_learned_by_default(capsys):
         (lambda rng: rng.beta(2, 5, (200, 6)), "gaussian", "fractions between 0 and 1, few of them"),
         (lambda rng: rng.poisson(2.0, (200, 6)), "negative_binomial", "whole numbers from 0 to"),
         (lambda rng: rng.integers(1990, 2020, (200, 6)), "gaussian", "whole numbers that are no counts"),
+        (
+            lambda rng: rng.poisson(9.0, (200, 6)).clip(0, 12),
+            "gaussian",
+            "whole numbers that pile up at their largest, 12",
+        ),
+        (lambda rng: rng.poisson(0.5, (30, 4)), "negative_binomial", "whole numbers from 0 to"),
         (lambda rng: rng.normal(size=(200, 6)), "gaussian", "real numbers get a Gaussian"),
     ],
 )
@@ -110,7 +116,9 @@ def test_a_gene_matrix_that_was_normalised_is_recognised(counts, capsys):
 def test_what_is_no_count_is_refused_in_one_line(counts, value, words):
     bad = counts.copy()
     bad[5, 3] = value
-    with pytest.raises(ValueError, match=f"hold {value:g}; {words}: give the raw counts, or use") as caught:
+    with pytest.raises(
+        ValueError, match=f"hold {value:g} in row 5, feature 3; {words}: give the raw counts, or use"
+    ) as caught:
         Disentangler("vae", likelihood="poisson", **QUICK).fit(bad)
     assert "\n" not in str(caught.value)
 
@@ -382,3 +390,56 @@ def test_rows_held_out_restarts_and_found_groups_see_the_same(counts):
         assert np.isfinite(model.history_["loss"]).all()
         assert np.isfinite(model.transform(gappy, covariates)).all()
     assert "held_out_loss" not in model.history_
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (np.nan, "X contains NaN, the first in row 7, feature 3: use missing='ignore', which learns with gaps"),
+        (np.inf, "X contains infinity, the first in row 7, feature 3: leave such rows out"),
+    ],
+)
+def test_what_is_not_finite_is_refused_with_its_place(rows, value, words):
+    bad = rows.copy()
+    bad[7, 3] = value
+    with pytest.raises(ValueError, match=words) as caught:
+        Disentangler(**QUICK).fit(bad)
+    assert "\n" not in str(caught.value)
+
+
+def test_grey_images_without_their_channel_are_told_how():
+    with pytest.raises(ValueError, match=r"got shape \(5, 20, 20\): give X\[:, None\]"):
+        Disentangler(**QUICK).fit(np.zeros((5, 20, 20)))
+
+
+def test_flat_pixels_share_a_unit():
+    """A pixel that is hardly ever bright is no unit of its own."""
+    from sklearn.datasets import load_digits
+
+    model = Disentangler("vae", latents=2, steps=1, device="cpu").fit(load_digits().data)
+    assert model.seen_.scale.name == "one"
+    assert str(model.likelihood_).startswith("gaussian")
+
+
+def test_few_images_are_left_when_rows_held_out_gain_no_more(tmp_path, capsys):
+    """Where training would go over them more than a hundred times; said in words, and kept with the model."""
+    x = np.random.default_rng(0).random((100, 1, 8, 8))
+    settings = {"latents": 2, "network": "linear", "batch_size": 100, "learning_rate": 0.1, "device": "cpu"}
+    model = Disentangler(steps=130, verbose=True, **settings).fit(x)
+    said = capsys.readouterr().out
+    assert "validation 0.1: a tenth of the rows, drawn at random; training ends when they gain no more" in said
+    assert f"ended at step {model.history_['step'][-1]} of 130, with the weights of step" in said
+    assert model.history_["step"][-1] < 130
+    model.save(tmp_path / "model")
+    assert pt.load(tmp_path / "model")._program().hold_out == model._program().hold_out
+    for other in (Disentangler(steps=20, **settings), Disentangler("vae", steps=110, **settings)):
+        assert not other.fit(x)._program().hold_out
+
+
+def test_several_models_of_groups_of_images_are_said(capsys):
+    settings = {"groups": (2, 1), "network": "linear", "steps": 2, "device": "cpu", "verbose": True}
+    x = np.random.default_rng(0).random((20, 1, 8, 8))
+    Disentangler(**settings).fit(x)
+    assert "restarts 8: so many models train at once, and the best is kept" in capsys.readouterr().out
+    Disentangler(**settings, options={"restarts": 2}).fit(x)
+    assert "restarts" not in capsys.readouterr().out

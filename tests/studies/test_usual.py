@@ -64,3 +64,17 @@ def test_what_is_said_stays_what_it_was():
     assert run.options["restarts"] == RESTARTS
     (run,) = plan(["pdisvae"], own(IMAGES))
     assert "restarts" not in run.options
+
+
+def test_few_images_stop_by_rows_held_out_where_nobody_says_how_long():
+    """As by the estimator; with steps, the runs of before. Many images are not gone over so often."""
+    few, many = (own(RNG.random((size, 1, 8, 8)).astype(np.float32)) for size in (300, 6500))
+    (run,) = plan(["pdisvae"], few)
+    assert (run.steps, run.options["validation"], run.program.patience) == (5000, 0.1, 20)
+    for planned in (plan(["pdisvae"], few, steps=5000), plan(["pdisvae"], many), plan(["vae"], few)):
+        assert "validation" not in planned[0].options
+        assert planned[0].steps == 5000
+    (asked,) = plan(["pdisvae"], few, options={"validation": [0.2]})
+    assert asked.options["validation"] == 0.2
+    model = Disentangler(device="cpu", callbacks=[lambda step, quantities: True]).fit(few.x)
+    assert model._program().hold_out == run.program.hold_out

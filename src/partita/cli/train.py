@@ -8,6 +8,8 @@ import typer
 from partita.cli.planned import keep_plan, words_of
 from partita.cli.values import complain
 
+TABLES = (".csv", ".parquet")  # whose columns are observations, unless they are said to be something else
+
 
 def train(
     context: typer.Context,
@@ -37,7 +39,10 @@ def train(
     precision: Annotated[
         str, typer.Option(help="of the networks' layers: float32, or bf16 (quick on GPUs)")
     ] = "float32",
-    steps: Annotated[int, typer.Option(help="gradient steps")] = 5000,
+    steps: Annotated[
+        int | None,
+        typer.Option(help="gradient steps; without it 5000, or, of few images, until rows held out gain no more"),
+    ] = None,
     batch_size: Annotated[int, typer.Option(help="rows a step")] = 128,
     learning_rate: Annotated[float, typer.Option(help="Adam's step size")] = 1e-3,
     seeds: Annotated[str, typer.Option(help="0:10, or 1,4,7")] = "0",
@@ -87,6 +92,8 @@ def train(
         parse_options,
         parse_seeds,
         parse_widths,
+        say_held_out,
+        say_likelihood,
         say_scale,
         with_labels,
     )
@@ -107,6 +114,8 @@ def train(
     where, options = parse_data(data)
     if samples is not None:
         options["samples"] = samples
+    if covariates and Path(where).suffix in TABLES and not options.keys() & {"columns", "factors", "covariates"}:
+        options["covariates"] = covariates.split(",")
     dataset = with_labels(load(where, **options), labels, labelled)
     methods = [part_named(name) for name in method.split(",")]
     if groups not in (None, "auto") and not any(map(takes_groups, methods)):
@@ -136,7 +145,11 @@ def train(
             exposure=exposure,
             covariates=covariates.split(",") if covariates else (),
         )
+    if likelihood == "auto":
+        say_likelihood(runs[0], dataset)
     say_scale(runs, dataset)
+    if steps is None:
+        say_held_out(runs, words_of(context, 0))
     store = Store(out)
     choose_device(device)  # what is wrong is said before anything is written
     splits_rows(split, len(runs), 1)

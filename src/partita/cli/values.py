@@ -145,6 +145,26 @@ def say_units(dataset) -> None:
         print(f"partita: note: {note}", file=sys.stderr)
 
 
+def say_likelihood(run, dataset) -> None:
+    """A note on stderr of what the numbers in one's own file are taken for, where nobody said."""
+    from partita.training.defaults import choose_units
+
+    taken = str(run.recipe.architecture.likelihood)
+    chosen = choose_units(dataset.x, dataset.x_scale, "auto", "none")
+    if "path" in dataset.description and taken.partition(":")[0] == chosen.likelihood:
+        what = chosen.why.replace(" with one learned variance", "")
+        print(f"partita: note: --likelihood {taken}: {what}", file=sys.stderr)
+
+
+def say_held_out(runs, words: Sequence[str]) -> None:
+    """A note on stderr where rows are held out although nobody asked for it, and training may end early."""
+    found = [run for run in runs if run.options.get("validation") is not None]
+    if found and not any(word.startswith("--validation") for word in words):
+        share = found[0].options["validation"]
+        ends = "training ends when they gain no more; --steps says how many steps to take instead"
+        print(f"partita: note: --validation {share}: few images, so a tenth is held out, and {ends}", file=sys.stderr)
+
+
 def say_scale(runs, dataset) -> None:
     """A note on stderr where models see the data in other units than they have."""
     from partita.distributions import as_likelihood

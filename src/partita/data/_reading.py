@@ -31,6 +31,8 @@ def reading(path: Path) -> Iterator[None]:
 
 def _one_line(error: BaseException) -> str:
     text = " ".join(str(error).split()) or type(error).__name__
+    if isinstance(error, UnicodeError):
+        return f"no text in UTF-8 ({text}); save it again, as UTF-8"
     return (
         text if isinstance(error, ValueError) else f"damaged or not of the format its name says ({text}); save it again"
     )

@@ -15,6 +15,7 @@ from partita.data.dataset import Dataset
 
 Names = Sequence[str | int] | str | int | None  # columns of a table without a header line are called 0, 1, ...
 LEAVE_OUT = "leave such columns out with columns=, or name them as factors"
+GAPS = "leave such rows out, or give the array to Disentangler(missing='ignore'), which learns with gaps"
 
 CSV_CARD = FileCard("table", (".csv",), "a row each, all columns but labels and factors", "everything")
 PARQUET_CARD = FileCard("parquet", (".parquet",), "a row each, all columns but labels and factors", "pandas, polars")
@@ -131,7 +132,7 @@ def numbers(
     array = np.empty((len(table[names[0]]), len(names)), dtype=np.float32)
     for k, name in enumerate(names):
         if np.isnan(table[name]).any():
-            raise ValueError(f"{path}: column {name!r} has no number {missing(name)}")
+            raise ValueError(f"{path}: column {name!r} has no number {missing(name)}; {GAPS}")
         array[:, k] = as_numbers(table[name], f"{path}: column {name!r}")
     return array
 

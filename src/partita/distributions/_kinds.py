@@ -7,6 +7,8 @@ AT_THE_ENDS = 0.1  # of fractions, as many as this at 0 and 1: pixels, say, whic
 # Of the mean, a count's variance; less is no count's: years, ages and marks are whole numbers, too.
 LEAST_DISPERSION = 0.5
 BRIGHTEST, AT_THE_BRIGHTEST = 255, 1e-3  # whole numbers that often end there are pixels in bytes
+# Of all numbers, at the largest: counts thin out towards theirs; pixels of 16 greys, marks, copies of a gene pile up.
+AT_THE_CEILING, FEWEST_THERE = 0.01, 10
 ZEROS = 0.3  # of a matrix of counts of genes, at least
 
 
@@ -38,7 +40,7 @@ def counts(values: np.ndarray) -> str:
     known = values[np.isfinite(values)]
     if not known.size or not whole_counts(known).all() or known.max() < 2:
         return ""
-    if known.max() == BRIGHTEST and (known == BRIGHTEST).mean() > AT_THE_BRIGHTEST:
+    if _has_a_ceiling(known):
         return ""
     rows = np.where(np.isfinite(values), values, np.nan).reshape(len(values), -1)
     with np.errstate(all="ignore"):
@@ -52,6 +54,16 @@ def counts(values: np.ndarray) -> str:
     )
 
 
+def _has_a_ceiling(known: np.ndarray) -> bool:
+    """Whether whole numbers cannot go beyond their largest, as far as they show: many are there, and no fewer than one
+    below."""
+    top = known.max()
+    there, below = (known == top).sum(), (known == top - 1).sum()
+    if top == BRIGHTEST and there > AT_THE_BRIGHTEST * known.size:
+        return True
+    return bool(there >= max(FEWEST_THERE, AT_THE_CEILING * known.size) and there >= below)
+
+
 def real_numbers(values: np.ndarray) -> str:
     """Which real numbers these are; a Gaussian takes all of them."""
     known = values[np.isfinite(values)]
@@ -60,6 +72,8 @@ def real_numbers(values: np.ndarray) -> str:
         what = "fractions between 0 and 1, few of them just 0 or 1,"
     elif known.size and whole_counts(known).all():
         what = "whole numbers that are no counts, pixels or marks say,"
+        if _has_a_ceiling(known):
+            what = f"whole numbers that pile up at their largest, {known.max():g}, pixels or marks say and no counts,"
     elif (words := normalised_counts(values)) != "":
         what = f"{words}: raw counts would get a count's distribution; these"
     return f"{what} get a Gaussian with one learned variance"
@@ -67,7 +81,7 @@ def real_numbers(values: np.ndarray) -> str:
 
 def no_counts(values: np.ndarray) -> str:
     """What numbers may be that should have been counts, and what to do."""
-    words = normalised_counts(values)
+    words = normalised_counts(values, zeros=0.0)  # who asks for counts has a matrix of them in mind
     if words:
         return f"; this is {words}: give the raw counts, or use likelihood='gaussian'"
     if (values[np.isfinite(values)] < 0).any():
@@ -75,12 +89,12 @@ def no_counts(values: np.ndarray) -> str:
     return "; counts are whole: give the raw counts, or use likelihood='gaussian'"
 
 
-def normalised_counts(values: np.ndarray) -> str:
+def normalised_counts(values: np.ndarray, zeros: float = ZEROS) -> str:
     """In words, whether these look like counts of genes that somebody normalised or took logarithms of; or ""."""
     rows = values.reshape(len(values), -1)
     known = np.isfinite(rows).all(1)
     rows = rows[known]
-    if len(rows) < 2 or rows.min() < 0 or (rows == 0).mean() < ZEROS or whole_counts(rows).all():
+    if len(rows) < 2 or rows.min() < 0 or (rows == 0).mean() < zeros or whole_counts(rows).all():
         return ""
     if _alike(rows.sum(1)):
         return f"a matrix of counts already normalised to {rows.sum(1).mean():.4g} a row"

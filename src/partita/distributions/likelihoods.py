@@ -119,12 +119,14 @@ class Likelihood:
             outputs = (outputs[0] + exposure.log(), *outputs[1:])
         return Decoded(self, outputs, parameters or {}, observed)
 
-    def check(self, values: np.ndarray) -> None:
-        """ValueError where this is no density of such values."""
+    def check(self, values: np.ndarray, rows: np.ndarray | None = None) -> None:
+        """ValueError where this is no density of such values; these are `rows` of the data, where they are not all."""
         if self.suits is not None and not (suited := self.suits(values) | np.isnan(values)).all():
+            row, *feature = np.argwhere(~suited)[0].tolist()
+            where = f"row {row if rows is None else rows[row]}, feature {', '.join(map(str, feature))}"
             raise ValueError(
                 f"likelihood {self.name!r} takes {self.takes}, and the data, as the model sees them, hold "
-                f"{values[~suited][0]:g}{self.unsuited(values)}"
+                f"{values[(row, *feature)]:g} in {where}{self.unsuited(values)}"
             )
 
 

@@ -30,6 +30,7 @@ from partita.training.scale import Scale
 LEARNING_RATE = 1e-3
 # Parameters that may be a function or an object of one's own.
 PARTS = ("method", "network", "likelihood")
+UNSAID = ("validation", None)
 
 
 def plain_settings(parameters: Mapping[str, Any]) -> dict[str, Any]:
@@ -41,9 +42,9 @@ def plain_settings(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def settled(settings: Mapping[str, Any], **found: Any) -> dict[str, Any]:
-    """Settings with what hidden layers say of the network, and what was `found` where it was to be: latents and rows
-    held out."""
-    known = {name: value for name, value in found.items() if settings[name] == "auto"}
+    """Settings with what hidden layers say of the network, and what was `found` where it was to be, or nothing was
+    said: latents and rows held out."""
+    known = {name: found[name] for name in found if settings[name] == "auto" or (name, settings[name]) == UNSAID}
     return {**settings, **known, "network": network_asked(settings["network"], settings["hidden"])}
 
 

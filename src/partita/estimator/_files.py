@@ -34,7 +34,7 @@ def write_fitted(path: Path, settings: Mapping[str, Any], fitted: Mapping[str, A
         "candidate": fitted["candidate_"],
         "restarts": list(fitted["restarts_"]),
         "latents": fitted["latents_"] if settings["latents"] == "auto" else None,
-        "validation": fitted["validation_"] if settings["validation"] == "auto" else None,
+        "validation": fitted.get("validation_"),
         "label_scale": None if scale is None else asdict(scale),
     }
     history = {f"history/{name}": torch.as_tensor(values) for name, values in fitted["history_"].items()}
@@ -65,7 +65,7 @@ def read_fitted(path: Path, given: Mapping[str, Any]) -> tuple[dict[str, Any], d
     }
     if about.get("latents") is not None:
         fitted["latents_"] = about["latents"]
-    if settings.get("validation") == "auto":
+    if about.get("validation") is not None or settings.get("validation") == "auto":
         fitted["validation_"] = about["validation"]
     if about.get("feature_names_in"):
         fitted["feature_names_in_"] = np.array(about["feature_names_in"], dtype=object)

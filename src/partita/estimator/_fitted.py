@@ -12,7 +12,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_array, check
 from partita.distributions import Groups
 from partita.estimator._building import known_recipe
 from partita.estimator._diagnosing import diagnosed
-from partita.estimator._missing import explained, hidden_entries
+from partita.estimator._missing import check_finite, explained, hidden_entries
 from partita.estimator._seen import Seen
 from partita.metrics.leakage import known_of
 from partita.recipes import Recipe
@@ -193,8 +193,9 @@ class Fitted(TransformerMixin, BaseEstimator):
         return self.seen_.rows(X, covariates)
 
     def _valid(self, X, **checks) -> np.ndarray:
-        finite = "allow-nan" if self.missing == "ignore" else True
-        return np.asarray(validate_data(self, X, allow_nd=True, dtype="numeric", ensure_all_finite=finite, **checks))
+        X = np.asarray(validate_data(self, X, allow_nd=True, dtype="numeric", ensure_all_finite=False, **checks))
+        check_finite(X, self.missing)
+        return X
 
     def _given(self, n: int, covariates) -> dict[str, np.ndarray]:
         return self.seen_.average(n) if covariates is None else self.seen_.given(covariates, n)

@@ -11,6 +11,7 @@ from partita.estimator._building import chosen_architecture, chosen_units, laten
 from partita.estimator._seen import Seen, check_exposure, learn_beside, learn_missing
 from partita.recipes import Program
 from partita.recipes._own_methods import method_name
+from partita.recipes._usual import holds_out_unasked
 from partita.training.beside import sees_beside
 from partita.training.defaults import check_likelihood, choose_latents, choose_validation
 from partita.training.effects import with_effects
@@ -24,6 +25,9 @@ def prepare(estimator: Any, X: np.ndarray, covariates: Any) -> tuple[Program, np
     settings = settled(plain_settings(estimator.get_params(deep=False)))
     vars(estimator).update(look(settings, X, covariates, getattr(estimator, "feature_names_in_", None)))
     program = estimator._program()
+    if settings["verbose"] and program.replicas > 1 and "restarts" not in (settings["options"] or {}):
+        takes = "that many times as long as options={'restarts': 1}, which seldom finds groups"
+        print(f"restarts {program.replicas}: so many models train at once, and the best is kept; it takes {takes}")
     estimator.seen_ = check_seen(program, estimator.seen_, X, method_name(estimator.method))
     return program, *estimator.seen_.rows(X, covariates)
 
@@ -45,10 +49,13 @@ def look(settings: Mapping[str, Any], X: np.ndarray, covariates: Any, names: Any
         settings = {**settings, "latents": found["latents_"]}
         if settings["verbose"]:
             print(f"latents {found['latents_']}: {why}")
-    if settings["validation"] == "auto":
+    found["validation_"] = None
+    asked = {"validation": settings["validation"], **(settings["options"] or {})}
+    passes = settings["steps"] * min(settings["batch_size"], len(X)) / len(X)
+    if settings["validation"] == "auto" or holds_out_unasked(settings["method"], asked, X.shape[1:], passes):
         found["validation_"], why = choose_validation(X)
         if settings["verbose"]:
-            print(f"validation {found['validation_']}: {why}")
+            print(f"validation {found['validation_']}: {why}; training ends when they gain no more")
     if settings["missing"] == "ignore" and X.dtype.kind == "f":
         filling = learn_missing(X, chosen.scale, beside, latents_of(settings))
         seen = replace(seen, filling=filling)

@@ -3,6 +3,20 @@
 import numpy as np
 
 
+def check_finite(X: np.ndarray, missing: str) -> None:
+    """ValueError where X is infinite, or has gaps that nobody said to leave out."""
+    known = np.isfinite(X) | np.isnan(X) if missing == "ignore" else np.isfinite(X)
+    if X.dtype.kind != "f" or known.all():
+        return
+    place = np.unravel_index(known.argmin(), X.shape)
+    where = f"the first in row {place[0]}, feature {', '.join(map(str, place[1:]))}"
+    if np.isnan(X[place]):
+        raise ValueError(
+            f"X contains NaN, {where}: use missing='ignore', which learns with gaps, or leave such rows out"
+        )
+    raise ValueError(f"X contains infinity, {where}: leave such rows out")
+
+
 def hidden_entries(X: np.ndarray, share: float, seed: int) -> np.ndarray:
     """X with this share of its known values gone, drawn at random; every row keeps one at least."""
     if not 0 < share < 1:

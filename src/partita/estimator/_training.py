@@ -57,4 +57,6 @@ def train(
             return call(check_callbacks(estimator.callbacks), step, quantities=quantities)
 
         (trained,) = train_models([program], [int(estimator.seed)], make, last, log_every=log_every, on_log=on_log)
+    if estimator.verbose and (trained.step, trained.kept_step) != (last, last) and program.recipe.players:
+        print(f"ended at step {trained.step} of {last}, with the weights of step {trained.kept_step}")
     return trained

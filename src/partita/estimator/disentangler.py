@@ -61,7 +61,8 @@ class Disentangler(Fitted):
     device : "auto", "cpu" or "cuda".
     verbose : say in words what was chosen, and how training goes. In terminals and notebooks a bar shows it anyway.
     validation : rows never trained on, a share such as 0.1, or "blocks:0.1" for contiguous stretches of a time series;
-        "auto": a tenth, in stretches where neighbouring rows resemble each other, none of fewer than 100.
+        "auto": a tenth, in stretches where neighbouring rows resemble each other, none of fewer than 100. None: of
+        PDisVAE, a tenth of rows that start unmixed, and as "auto" of images that the steps go over more than 100 times.
         Then the best weights on them are kept, restarts are judged by it, and training ends after 20 log points without
         a better one (`options={"patience": 20}`); `history_` has `held_out_loss`.
     scale : "none", "standard" (each feature centred, in its standard deviation), "one" (centred, all divided by one

@@ -6,6 +6,7 @@ from typing import Any
 from partita.recipes.unmixed import NETWORKS, starts_from
 
 RESTARTS = 8
+MOST_PASSES = 100  # over all rows
 
 
 def usual_options(
@@ -29,6 +30,13 @@ def usual_options(
         return {"start": "unmixed"}
     several = groups is not None and not isinstance(groups, str) and any(map(_several, groups))
     return {"restarts": RESTARTS} if several and options.get("posterior") != "full" else {}
+
+
+def holds_out_unasked(method: Any, options: Mapping[str, Any], shape: Sequence[int], passes: float) -> bool:
+    """Whether rows are held out to stop by, as with validation="auto", where nobody says so: of PDisVAE on images that
+    training would go over so often that convolutions learn the frames of a movie by heart."""
+    few = passes > MOST_PASSES
+    return method == "pdisvae" and len(shape) == 3 and few and options.get("validation") is None
 
 
 def can_start_unmixed(

@@ -13,7 +13,7 @@ from partita.networks.architecture import NetworkFunction
 from partita.recipes import RECIPES, Program, Recipe
 from partita.recipes._equation import keywords, usual_latents
 from partita.recipes._own_methods import Method, has_no_groups
-from partita.recipes._usual import usual_options
+from partita.recipes._usual import holds_out_unasked, usual_options
 from partita.studies._seen import exposures, learned_covariates
 from partita.studies.run import Run, check_option, edition_of, method_named
 from partita.studies.source import described, labels_of
@@ -33,6 +33,7 @@ from partita.training.defaults import (
 from partita.training.labels import required_labels
 from partita.training.own_parts import given
 
+STEPS = 5000  # where nobody says how many
 # The settings of the papers, where a data set has them (docs/glossary.md); everything else is chosen by shape.
 PAPER_SETTINGS: dict[str, dict[str, Any]] = {
     "groups": {"latents": 6, "groups": (2, 2, 2), "network": "linear", "likelihood": "gaussian:0.25"},
@@ -54,7 +55,7 @@ def plan(
     precision: str = "float32",
     hidden: Sequence[int] = HIDDEN,
     seeds: Sequence[int] = (0,),
-    steps: int = 5000,
+    steps: int | None = None,
     batch_size: int = 128,
     learning_rate: float = 1e-3,
     scale: str = "auto",
@@ -79,7 +80,8 @@ def plan(
     precision : "float32", or another that networks compute in.
     hidden : widths of the hidden layers.
     seeds : one run each.
-    steps, batch_size, learning_rate : of the training.
+    steps, batch_size, learning_rate : of the training. None are 5000 steps; where these go over images more than 100
+        times, a tenth of the rows is held out, and `pdisvae` stops when they gain no more.
     scale : of the observations, "none", "standard", "one", or "auto"; the runs have the one that was chosen.
     exposure : of counts, what rates are proportional to: "total", each row's sum, or a column of numbers by name.
     covariates : columns and factors by name that encoder and decoder see.
@@ -110,6 +112,7 @@ def plan(
         exposures(dataset, exposure)  # refused before anything is written
     if dataset.size < 2:
         raise ValueError(f"{dataset.name} has {dataset.size} row; training needs at least 2")
+    passes = STEPS * min(batch_size, dataset.size) / dataset.size if steps is None else 0
     runs = []
     for method in [methods] if isinstance(methods, str | Recipe | Program) or callable(methods) else methods:
         for name in options or {}:
@@ -119,12 +122,12 @@ def plan(
         name, house, sources = _by_name(method, {"shape": list(dataset.shape), **house})
         for values in product(*(options or {}).values()):
             chosen = own | _found(dict(zip(options or {}, values)), dataset)
-            chosen |= _usual(method, chosen, network, house.get("likelihood"), dataset)
+            chosen |= _usual(method, chosen, network, house.get("likelihood"), dataset, passes)
             # such a start says itself which of its networks the rows need
             found = network == "auto" and chosen.get("start") == "unmixed"
             own_house = house | {"network": "auto"} if found else house
             runs += [
-                Run(name, chosen, own_house, data, steps, min(batch_size, dataset.size),
+                Run(name, chosen, own_house, data, STEPS if steps is None else steps, min(batch_size, dataset.size),
                     learning_rate, seed, sources=sources, scale=units, exposure=exposure,
                     covariates=beside)
                 for seed in seeds
@@ -175,14 +178,18 @@ def _found(options: dict[str, Any], dataset: Dataset) -> dict[str, Any]:
 
 
 def _usual(
-    method: Method, options: Mapping[str, Any], network: Any, likelihood: Any, dataset: Dataset
+    method: Method, options: Mapping[str, Any], network: Any, likelihood: Any, dataset: Dataset, passes: float
 ) -> dict[str, Any]:
-    """How a method is trained where nobody says, as by the estimator; as in the papers on their data."""
+    """How a method is trained where nobody says, as by the estimator; as in the papers on their data. `passes` over the
+    rows, where nobody says how many; else 0."""
     if dataset.name in PAPER_SETTINGS and "path" not in dataset.description:
         return {}
     known = {"groups": options.get("groups"), "network": network, "likelihood": likelihood}
     name = next((name for name, function in RECIPES.items() if function is method), method)
-    return usual_options(name, options, **known, shape=dataset.shape, latents=options.get("latents", 0))
+    usual = usual_options(name, options, **known, shape=dataset.shape, latents=options.get("latents", 0))
+    if holds_out_unasked(name, options, dataset.shape, passes):
+        usual |= {"validation": rows} if (rows := choose_validation(dataset.x)[0]) is not None else {}
+    return usual
 
 
 def _beside_a_recipe(

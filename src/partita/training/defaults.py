@@ -141,7 +141,8 @@ def check_likelihood(likelihood: str | Likelihood, x: Any, x_scale: float) -> No
     family = as_likelihood(likelihood)
     if family.suits is not None:
         most = max(ROWS_LOOKED_AT, NUMBERS_LOOKED_AT // prod(x.shape[1:]))
-        family.check(np.asarray(x[spread_rows(len(x), most)], np.float64) * x_scale)
+        rows = spread_rows(len(x), most)
+        family.check(np.asarray(x[rows], np.float64) * x_scale, rows)
 
 
 def choose_latents(x: np.ndarray) -> tuple[int, str]:

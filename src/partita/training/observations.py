@@ -17,7 +17,8 @@ EXPECTED, UNEVEN = (0.1, 10.0), 100.0
 def observations(X: np.ndarray) -> tuple[np.ndarray, float]:
     """Vectors and images as they are, and 1; pixels in bytes too, and their scale to [0, 1]."""
     if X.ndim not in (2, 4):
-        raise ValueError(f"X must be (n, features) or (n, channels, height, width), got shape {X.shape}")
+        grey = ": give X[:, None] for images of one channel, X.reshape(len(X), -1) for rows" if X.ndim == 3 else ""
+        raise ValueError(f"X must be (n, features) or (n, channels, height, width), got shape {X.shape}{grey}")
     if X.ndim == 4 and _channels_last(X.shape):
         raise ValueError(
             f"X of shape {X.shape} looks like images with their channels last, and (n, channels, height, width) is "

@@ -145,7 +145,8 @@ def choose_scale(scale: str, family: Likelihood, rows: np.ndarray) -> tuple[str,
     if expected and high <= UNEVEN * low:
         name = "none"
     else:
-        name = "standard" if rows.ndim == 2 and high > WELL_APART * low else "one"
+        apart = rows.ndim == 2 and high > WELL_APART * low and not _end_alike(rows)
+        name = "standard" if apart else "one"
     return name, scale_in_words(name, family, rows)
 
 
@@ -188,6 +189,12 @@ def measure_scale(name: str, family: Likelihood, rows: np.ndarray, exposure: np.
     else:
         spread = np.where(constant, 1.0, deviations)
     return Scale(name, torch.as_tensor(offset), torch.as_tensor(spread))
+
+
+def _end_alike(rows: np.ndarray) -> bool:
+    """Whether most features that vary have the same largest value, and so the same unit: flat pixels, marks."""
+    largest = np.nanmax(rows[:, np.nanmax(rows, 0) > np.nanmin(rows, 0)], 0)
+    return bool((largest == largest.max()).mean() > 0.5)
 
 
 def _deviations(rows: np.ndarray) -> tuple[np.ndarray, float]:
