@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from partita import data
+from partita import Disentangler, data
 from partita.structure import Diagnosis, diagnose_groups, unmixed
 from partita.structure._beside_pca import beside_pca
 
@@ -113,13 +113,23 @@ def test_the_linear_model_is_the_exact_likelihood():
     x = rng.standard_normal((20_000, 2)) @ load + 0.5 * rng.standard_normal((20_000, 6))
     covariance = load.T @ load + 0.25 * np.eye(6)
     exact = -0.5 * (6 * np.log(2 * np.pi) + np.linalg.slogdet(covariance)[1] + 6)
-    wrong, numbers = beside_pca(x, 2, exact - 0.1, 0.25 * 4 / 6)
+    # off the plane the noise; along it posterior means shrink by noise / variance
+    error = (0.25 * 4 + (0.25**2 / np.linalg.eigvalsh(covariance)[-2:]).sum()) / 6
+    wrong, numbers = beside_pca(x, 2, exact - 0.1, error)
     assert wrong == []
     assert numbers["linear model"] == pytest.approx(exact, abs=0.05)
-    assert numbers["error of PCA"] == pytest.approx(0.25 * 4 / 6, rel=0.02)
+    assert numbers["error of PCA"] == pytest.approx(error, rel=0.01)
     wrong, _ = beside_pca(x, 2, exact - 2, 0.25)
     assert "below" in wrong[0]
     assert "worse than PCA" in wrong[1]
+
+
+def test_pca_is_not_worse_than_pca():
+    """Its means shrink towards the prior's, so that projections are nearer than what it decodes."""
+    x = data.load("groups", size=400, noise=3.0).x
+    model = Disentangler("pca", latents=6, device="cpu").fit(x)
+    numbers = model.diagnose(x).numbers
+    assert numbers["error"] == pytest.approx(numbers["error of PCA"], rel=0.1)
 
 
 @pytest.mark.slow

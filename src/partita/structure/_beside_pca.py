@@ -55,6 +55,10 @@ def _log_likelihood(x: np.ndarray, other: np.ndarray, latents: int) -> float:
 
 
 def _error(x: np.ndarray, other: np.ndarray, latents: int) -> float:
+    """Mean squared error of other rows, decoded from their posterior means under probabilistic PCA fitted to x: these
+    shrink towards the mean by the share of noise, as those of any model with a prior do."""
     plane = Principal.of(x, latents)
     off = other - plane.mean
-    return float(((off**2).sum(1) - ((off @ plane.axes.T) ** 2).sum(1)).mean() / x.shape[1])
+    along = off @ plane.axes.T
+    rest = (off**2).sum(1) - (along**2).sum(1)
+    return float((rest + ((along * plane.noise / plane.variance) ** 2).sum(1)).mean() / x.shape[1])
