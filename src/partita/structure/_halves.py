@@ -37,8 +37,8 @@ def halves_agree(
     """Two halves of the rows are unmixed anew. Where a linear unmixing of all rows shows the groups (R2 `enough`), the
     halves must show the same coordinates; the groups, which half of the rows may be too few to see, must show again in
     all but a quarter, for each. Where it does not, the halves are unbent, on a surface of their own where rows are
-    curved, which takes as long as a fit; groups of these sizes must show, which half of the rows may not tell by
-    themselves."""
+    curved, which takes as long as a fit, in groups of their own: told the sizes that all rows show, they agree on wrong
+    ones too."""
     if not judged:
         return Agreement(0.0)
     x = codes if x is None else as_matrix(x, "x")
@@ -53,7 +53,6 @@ def halves_agree(
     if bent and (x is codes or rows < 2 * FEWEST_TO_BEND):
         return Agreement(least)
     least = 1.0 if bent else least
-    sizes = tuple(map(len, groups)) if bent else sizes
     for half in (order[: rows // 2], order[rows // 2 :]):
         found = unmixed(x[half], latents, sizes, bends=bent, curves=bent, seed=seed)
         shown = found.codes(x)
