@@ -12,7 +12,8 @@ pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(),
 
 HOUSE = {"latents": 4, "shape": (8,), "network": "mlp", "hidden": (16,), "likelihood": "gaussian", "labels": 2}
 CASES = [(method, {}) for method in RECIPES]
-CASES += [(method, {"groups": ((0, 3), (1,), (2,))}) for method in RECIPES if "groups" in keywords(RECIPES[method])]
+GROUPED = [method for method in RECIPES if "groups" in keywords(RECIPES[method]) and method != "ica"]  # a closed form
+CASES += [(method, {"groups": ((0, 3), (1,), (2,))}) for method in GROUPED]
 CASES += [("pdisvae", {"groups": ((0, 3), (1, 2)), "posterior": family}) for family in ("correlated", "full")]
 
 
