@@ -6,8 +6,15 @@ import pytest
 from partita.data.shapes import SHAPES
 from partita.measures._regrouping import _partitions
 from partita.structure import sized_groups
-from partita.structure.free_groups import Tie, free_groups
-from partita.structure.sized_groups import best_partition, block_values, groups_of_sizes, partitions_of_sizes
+from partita.structure.free_groups import Tie, free_groups, ties
+from partita.structure.sized_groups import (
+    LEAST_TIE,
+    best_partition,
+    block_values,
+    groups_of_sizes,
+    partitions_of_sizes,
+    weakest_cut,
+)
 
 
 def random_values(latents, sizes, seed):
@@ -65,8 +72,14 @@ TIES = [Tie((0, 1), 6.0), Tie((0, 1, 2), 5.0), Tie((1, 2, 3, 5), 4.0), Tie((3, 4
 
 
 def by_hand(block, rows):
-    """Half the squared mean of each tie inside the block; a mean is its deviations over the root of the rows."""
-    return sum((tie.strength / np.sqrt(rows)) ** 2 / 2 for tie in TIES if set(tie.members) <= set(block))
+    """Half the squared mean of each tie inside the block, and three times that of those which its weakest split cuts; a
+    mean is its deviations over the root of the rows."""
+    held = {tie.members: (tie.strength / np.sqrt(rows)) ** 2 / 2 for tie in TIES if set(tie.members) <= set(block)}
+    sides = [set(side) for size in range(1, len(block)) for side in combinations(block, size)]
+    cuts = [
+        sum(nats for members, nats in held.items() if side & set(members) and set(members) - side) for side in sides
+    ]
+    return sum(held.values()) + 3 * min(cuts, default=0.0)
 
 
 def test_the_dependence_of_blocks_is_that_of_the_ties_in_them():
@@ -74,8 +87,37 @@ def test_the_dependence_of_blocks_is_that_of_the_ties_in_them():
     assert set(values) == {block for size in (1, 2, 4) for block in combinations(range(6), size)}
     for block, value in values.items():
         assert value == pytest.approx(by_hand(block, 200), abs=1e-12)
-    assert values[0, 1, 2, 3] == pytest.approx((36 + 25) / 400)
-    assert values[1, 2, 3, 5] == pytest.approx(16 / 400)
+    assert values[0, 1] == pytest.approx(4 * 36 / 400)
+    assert values[0, 1, 2, 3] == pytest.approx((36 + 25) / 400)  # 3 is tied to nobody: its split cuts nothing
+    assert values[1, 2, 3, 5] == pytest.approx(4 * 16 / 400)
+
+
+def test_a_strong_pair_does_not_take_the_place_of_a_weak_four():
+    """It would hold as much there, and leave two of the four strangers to their group."""
+    found = [
+        Tie((4, 5), 20.0),
+        Tie((0, 1), 5.0),
+        Tie((0, 2), 5.0),
+        Tie((0, 3), 5.0),
+        Tie((2, 3), 6.0),
+        Tie((1, 4), 8.0),
+    ]
+    held = {
+        groups: sum(tie.strength**2 for tie in found if any(set(tie.members) <= set(g) for g in groups))
+        for groups in [((4, 5), (0, 1, 2, 3)), ((2, 3), (0, 1, 4, 5))]
+    }
+    assert held[(2, 3), (0, 1, 4, 5)] > held[(4, 5), (0, 1, 2, 3)]
+    assert best_partition((2, 4), block_values(found, {2, 4}, (1000, 6))).groups == ((4, 5), (0, 1, 2, 3))
+
+
+def test_of_large_groups_the_splits_of_one_from_the_others_are_looked_at():
+    chain = [Tie((k, k + 1), 4.0) for k in range(9)]
+    assert weakest_cut(chain, tuple(range(10)), 100) == pytest.approx(16 / 200)  # an end of the chain
+    assert weakest_cut(chain[:-1], tuple(range(10)), 100) == 0.0
+    assert (
+        weakest_cut([*chain[:3], *chain[4:7]], tuple(range(8)), 100) == 0.0
+    )  # two chains of four, in a group of eight
+    assert weakest_cut(chain, (3,), 100) == 0.0
 
 
 def test_of_too_many_blocks_those_that_ties_connect(monkeypatch):
@@ -130,6 +172,20 @@ def test_the_next_best_partitions_lack_a_group_of_the_best():
         assert set(other) != set(first)
     assert partitions_of_sizes(codes, (2, 2, 2), None, 1) == [first]
     assert partitions_of_sizes(codes, (6,), None, 3) == [((0, 1, 2, 3, 4, 5),)]
+
+
+def test_partitions_come_best_first():
+    """Against every partition there is: all but two of those asked for are the best ones."""
+    rng = np.random.default_rng(12)
+    codes = np.concatenate([SHAPES["bowtie"].draw(1500, 3, rng), SHAPES["moons"].draw(1500, 2, rng)], 1)
+    codes = np.c_[codes, rng.uniform(size=1500)] @ np.linalg.qr(np.eye(6) + 0.2 * rng.standard_normal((6, 6)))[0]
+    values = block_values(ties(codes, None, 0, LEAST_TIE), {1, 2, 3}, codes.shape)
+    every = _partitions(tuple(range(6)), (3, 2, 1))
+    ranked = sorted((sum(values[block] for block in partition) for partition in every), reverse=True)
+    found = partitions_of_sizes(codes, (3, 2, 1), None, 7)
+    worth = [sum(values[group] for group in groups) for groups in found]
+    assert worth[:5] == pytest.approx(ranked[:5], abs=1e-9)
+    assert len(set(found)) == 7
 
 
 def test_noise_that_groups_share_is_taken_into_account():

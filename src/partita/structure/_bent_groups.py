@@ -11,13 +11,14 @@ from partita.measures._ica import jade, picard
 from partita.structure._unbending import Bend, Start, Unbent, unbend
 from partita.structure.alignment import align
 from partita.structure.free_groups import Tie, grouped, pairs_of, threshold, ties
-from partita.structure.sized_groups import partitions_of_sizes
+from partita.structure.sized_groups import LEAST_TIE, partitions_of_sizes, weakest_cut
 
 BENDS_BY = 0.02  # nats a row by which bending must be likelier, on rows held out
-PARTITIONS, PARTITIONS_OF_FEW = 3, 10  # at least, and less the number of latents: few have few partitions
+PARTITIONS, PARTITIONS_OF_FEW = 5, 12  # at least, and less the number of latents: few have few partitions
 SEARCH_STEPS = 200
 TURNED_AGAIN, FINALISTS = 2, 2
 TIED = 0.1  # nats a row that the strongest tie between groups counts against them, beyond what ties two, in units of it
+HOLDS = 2.0  # times what the weakest splits of groups would cut, nats a row, counts for them
 ROWS_TO_COMPARE, ALIKE = 500, 0.97  # R2 at which two sets of coordinates in groups are one
 RANDOM = 2  # rotations to start from, beside those of ICA
 CUTS = (1.0, 1.5, 2.2, 3.3, 5.0, 7.5)  # factors of what ties, at which groups are cut where none are given
@@ -87,12 +88,14 @@ def _straight(rotation: np.ndarray, groups: Groups, seed: int = 0, *, bends: boo
 
 
 def _best(ended: Sequence[Unbent], white: np.ndarray, most: int = 1) -> list[Unbent]:
-    """The best that differ: the likeliest, less what still ties their groups. Likelihood alone takes parts of a large
-    group for groups, and latents of one for those of another: a mixture of Gaussians fills it badly, and what it holds
-    together a bend can imitate."""
+    """The best that differ: the likeliest, less what still ties their groups, and with what would be cut if each group
+    fell apart where it is weakest. Likelihood alone takes parts of a large group for groups, and latents of one for
+    those of another: a mixture of Gaussians fills it badly, and what it holds together a bend can imitate."""
 
     def worth(each: Unbent) -> float:
-        return each.likelihood - TIED * max(0.0, left_over(ties(each.codes(white)), each.start.groups) - 1)
+        groups, tied = each.start.groups, ties(each.codes(white), least=LEAST_TIE)
+        holds = sum(weakest_cut(tied, group, len(white)) for group in groups)
+        return each.likelihood - TIED * max(0.0, left_over(tied, groups) - 1) + HOLDS * holds
 
     found: list[Unbent] = []
     for each in sorted(ended, key=worth, reverse=True):

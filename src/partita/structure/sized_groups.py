@@ -1,8 +1,9 @@
-"""The partition into groups of given sizes that keeps the most information inside them."""
+"""The partition into groups of given sizes that keeps the most information inside them, and none that falls apart."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import combinations
 from math import comb
 from typing import Any
@@ -17,12 +18,15 @@ Block = tuple[int, ...]
 LEAST_TIE = 0.55  # of what joins two coordinates whose groups have no sizes
 MAX_EXACT = 6_000  # blocks that the integer program takes in seconds
 MAX_SOLVED = 2_000  # branches of it
+HOLDS = 3.0  # times what the weakest split of a group cuts counts beside all that it holds
+UNLIKE = 2  # of several partitions, how many are not the next best ones
+LARGEST_SPLIT = 8  # members of a group whose every split is looked at; of more, those of one from the others
 
 
 @dataclass(frozen=True)
 class SizedGroups:
-    """`groups` in the order of the sizes asked for, the information they hold (nats), and whether no partition holds
-    more."""
+    """`groups` in the order of the sizes asked for; `value`, what they hold (nats) with three times what their weakest
+    splits would cut; and whether no partition has more."""
 
     groups: Groups
     value: float
@@ -33,7 +37,9 @@ def groups_of_sizes(codes: Any, sizes: Sequence[int], noise: Any = None, seed: i
     """The partition of independent-as-possible coordinates into groups of `sizes` with the most dependence inside them.
 
     Dependence is the sum of squared means, over 2, of products of polynomials of ranks (`free_groups`), for all two,
-    three and four coordinates of a group that show any: to second order what they share in nats.
+    three and four coordinates of a group that show any: to second order what they share in nats. A strong group of two
+    in the place of one of four holds as much there as in its own, and so would make strangers of the other two: what
+    the weakest split of a group into two cuts counts as well, three times.
 
     Parameters
     ----------
@@ -60,13 +66,18 @@ def groups_of_sizes(codes: Any, sizes: Sequence[int], noise: Any = None, seed: i
 
 
 def partitions_of_sizes(codes: np.ndarray, sizes: Sequence[int], noise: Any, most: int) -> list[Groups]:
-    """The best partition, the best ones without one of its groups, best first, then those that share no group with
-    any."""
+    """The best partitions, best first, of which the last two lack a group of the first, or any group of those before
+    them, so that not all are nearly the same."""
     values = block_values(ties(codes, noise, 0, LEAST_TIE), set(sizes), codes.shape)
     first = best_partition(sizes, values)
+    found: dict[Groups, None] = {first.groups: None}
+    while first.exact and len(found) < most - UNLIKE:
+        chosen = _solved(sizes, [block for block in values if len(block) > 1], values, other_than=list(found))
+        if chosen is None:
+            break
+        found[_in_order(chosen, sizes)] = None
     others = [best_partition(sizes, {**values, group: -1.0}) for group in first.groups if len(group) > 1]
-    ranked = sorted(others, key=lambda other: -other.value)
-    found = dict.fromkeys([first.groups, *(other.groups for other in ranked)])
+    found |= dict.fromkeys(other.groups for other in sorted(others, key=lambda other: -other.value))
     while len(found) < most:
         seen = {group: -1.0 for groups in found for group in groups if len(group) > 1}
         new = best_partition(sizes, {**values, **seen}).groups
@@ -77,27 +88,58 @@ def partitions_of_sizes(codes: np.ndarray, sizes: Sequence[int], noise: Any, mos
 
 
 def block_values(found: Sequence[Tie], sizes: set[int], shape: tuple[int, ...]) -> dict[Block, float]:
-    """The dependence of blocks of these sizes: of all, where there are few enough, else of those that ties connect."""
+    """The worth of blocks of these sizes: of all, where there are few enough, else of those that ties connect."""
     rows, latents = shape
-    shared = {tie.members: tie.strength**2 / (2 * rows) for tie in found}
-
-    def value(block: Block) -> float:
-        return sum(shared.get(some, 0.0) for members in (2, 3, 4) for some in combinations(block, members))
-
     values: dict[Block, float] = {(k,): 0.0 for k in range(latents)}
+
+    def valued(blocks: Sequence[Block]) -> dict[Block, float]:
+        inside, cut = _held_by(found, blocks, rows)
+        return dict(zip(blocks, (inside + HOLDS * cut).tolist()))
+
     if sum(comb(latents, size) for size in sizes) <= MAX_EXACT:
-        return values | {b: value(b) for size in sizes if size > 1 for b in combinations(range(latents), size)}
+        for size in sorted(sizes - {1}):
+            values |= valued(list(combinations(range(latents), size)))
+        return values
     near: dict[int, set[int]] = {k: set() for k in range(latents)}
     for tie in found:
         for k in tie.members:
             near[k] |= set(tie.members)
     blocks: set[Block] = set(values)
     for size in range(2, max(sizes) + 1):
-        grown = {tuple(sorted({*b, k})) for b in blocks for k in set().union(*(near[i] for i in b)) - set(b)}
-        blocks = set(sorted(grown, key=lambda b: (-value(b), b))[: MAX_EXACT // len(sizes)])
+        grown = valued(sorted({tuple(sorted({*b, k})) for b in blocks for k in _beside(b, near)}))
+        blocks = set(sorted(grown, key=lambda b: (-grown[b], b))[: MAX_EXACT // len(sizes)])
         if size in sizes:
-            values |= {b: value(b) for b in sorted(blocks)}
+            values |= {b: grown[b] for b in sorted(blocks)}
     return values
+
+
+def weakest_cut(found: Sequence[Tie], group: Block, rows: int) -> float:
+    """What of the ties of a group its weakest split into two would cut, nats; of a single coordinate, nothing."""
+    return float(_held_by(found, [tuple(sorted(group))], rows)[1][0]) if len(group) > 1 else 0.0
+
+
+def _held_by(found: Sequence[Tie], blocks: Sequence[Block], rows: int) -> tuple[np.ndarray, np.ndarray]:
+    """What blocks of one size hold, nats, and what the weakest split of each would cut."""
+    if not blocks:
+        return np.zeros(0), np.zeros(0)
+    shared = {tie.members: tie.strength**2 / (2 * rows) for tie in found}
+    parts, cuts = _splits(len(blocks[0]))
+    held = np.array([[shared.get(tuple(block[k] for k in part), 0.0) for part in parts] for block in blocks])
+    return held.sum(1), (held @ cuts.T).min(1)
+
+
+@cache
+def _splits(size: int) -> tuple[list[Block], np.ndarray]:
+    """All two, three and four of so many; and, of each split into two, which of these it cuts."""
+    parts = [part for members in (2, 3, 4) for part in combinations(range(size), members)]
+    sides = [{k} for k in range(size)]
+    if size <= LARGEST_SPLIT:
+        sides = [{0, *others} for members in range(size - 1) for others in combinations(range(1, size), members)]
+    return parts, np.array([[0 < len(side & set(part)) < len(part) for part in parts] for side in sides], float)
+
+
+def _beside(block: Block, near: Mapping[int, set[int]]) -> set[int]:
+    return set().union(*(near[k] for k in block)) - set(block)
 
 
 def best_partition(sizes: Sequence[int], values: Mapping[Block, float]) -> SizedGroups:
@@ -109,8 +151,11 @@ def best_partition(sizes: Sequence[int], values: Mapping[Block, float]) -> Sized
     return SizedGroups(groups, float(sum(values.get(group, 0.0) for group in groups)), exact)
 
 
-def _solved(sizes: Sequence[int], blocks: list[Block], values: Mapping[Block, float]) -> list[Block] | None:
-    """Set packing: every coordinate in at most one block, of every size above 1 as many as asked for."""
+def _solved(
+    sizes: Sequence[int], blocks: list[Block], values: Mapping[Block, float], other_than: Sequence[Groups] = ()
+) -> list[Block] | None:
+    """Set packing: every coordinate in at most one block, of every size above 1 as many as asked for, and not all
+    blocks of any partition that is known already."""
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import csc_matrix
 
@@ -120,7 +165,10 @@ def _solved(sizes: Sequence[int], blocks: list[Block], values: Mapping[Block, fl
     rows, columns = np.array(entries).T
     table = csc_matrix((np.ones(len(entries)), (rows, columns)), (latents + len(wanted), len(blocks)))
     count = [wanted[size] for size in sorted(wanted)]
-    held = LinearConstraint(table, np.r_[np.zeros(latents), count], np.r_[np.ones(latents), count])
+    held = [LinearConstraint(table, np.r_[np.zeros(latents), count], np.r_[np.ones(latents), count])]
+    if other_than:
+        known = csc_matrix([[float(block in groups) for block in blocks] for groups in other_than])
+        held.append(LinearConstraint(known, -np.inf, sum(wanted.values()) - 1))
     cost = -np.array([values[block] for block in blocks])
     options = {"mip_rel_gap": 0.0, "node_limit": MAX_SOLVED}
     found = milp(cost, constraints=held, integrality=np.ones(len(blocks)), bounds=Bounds(0, 1), options=options)
