@@ -12,7 +12,7 @@ import os
 import re
 import time
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
@@ -148,7 +148,7 @@ def look_up(study: Path, read: Callable[[Path], tuple[Run, dict[str, Any] | None
 
 def _look_up(study: Path, read: Callable[[Path], tuple[Run, dict[str, Any] | None]]) -> Known:
     began, index, count = time.monotonic(), study / "index", 0
-    lines, crowded = _known(index)
+    lines, crowded = last_lines(index, "log", FIELDS)
     found, trouble, cold = [], {}, 0
 
     def read_run(folder: Path) -> Run:
@@ -157,7 +157,7 @@ def _look_up(study: Path, read: Callable[[Path], tuple[Run, dict[str, Any] | Non
     for name, path, age in folders_with_age(study / "runs"):
         count += 1
         known = lines.get(name)
-        if known is not None and known[1] == str(age):
+        if known is not None and known[1] == str(age) and known[4].isdigit():
             found.append(Entry._make((*known, path, read_run)))
             continue
         cold += 1
@@ -174,8 +174,8 @@ def _look_up(study: Path, read: Callable[[Path], tuple[Run, dict[str, Any] | Non
                 append_line(index / f"{shard_of(name)}.log", line)
     if cold >= MANY:
         log.info("index of %d runs made from %d folders in %.1f s", count, cold, time.monotonic() - began)
-    if crowded:
-        _put_in_order(index, crowded, found)
+    if crowded:  # runs that are gone lose their lines
+        put_in_order(index, "log", crowded, (entry[:FIELDS] for entry in found))
     return Known(_in_order(found), trouble)
 
 
@@ -204,18 +204,31 @@ def _entries(folder: Path | str) -> list[os.DirEntry]:
         return []
 
 
-def _known(index: Path) -> tuple[dict[str, list[str]], list[str]]:
-    """The last line on each run, and the shards with many more lines than runs."""
-    found, crowded = {}, []
-    for path in sorted(index.glob("??.log")):
+def last_lines(index: Path, kind: str, columns: int) -> tuple[dict[str, list[str]], list[str]]:
+    """The last line on each run in the logs `<shard>.<kind>`, in columns of which the first names the run, and the
+    shards with many more lines than runs."""
+    found: dict[str, list[str]] = {}
+    crowded = []
+    for path in sorted(index.glob(f"??.{kind}")):
         before, lines = len(found), path.read_text("utf-8", "replace").split("\n")
         for line in lines:
-            fields = line.split("\t", FIELDS - 1)
-            if len(fields) == FIELDS and fields[4].isdigit():
+            fields = line.split("\t", columns - 1)
+            if len(fields) == columns:
                 found[fields[0]] = fields
         if len(lines) > 1.5 * (len(found) - before) + 16:
             crowded.append(path.stem)
     return found, crowded
+
+
+def put_in_order(index: Path, kind: str, shards: Sequence[str], lines: Iterable[Sequence[str]]) -> None:
+    """Leaves in the logs of these shards no lines but these, of which there is one a run."""
+    content: dict[str, list[str]] = {shard: [] for shard in shards}
+    for line in lines:
+        if (shard := shard_of(line[0])) in content:
+            content[shard].append("\t".join(line) + "\n")
+    with suppress(OSError):
+        for shard, own in content.items():
+            write_bytes(index / f"{shard}.{kind}", "".join(own).encode(), synced=False)
 
 
 def _line(folder: Path, age: int, run: Run, result: dict[str, Any] | None, whole: str) -> str:
@@ -225,14 +238,3 @@ def _line(folder: Path, age: int, run: Run, result: dict[str, Any] | None, whole
     fields = (folder.name, str(age), ending, run.method, str(run.seed), run.setting, str(zlib.crc32(body.encode())))
     plain = [" ".join(field.split()) for field in (*fields, whole, scored, json.dumps(list(run.sources)))]
     return "\t".join([*plain, body]) + "\n"
-
-
-def _put_in_order(index: Path, shards: Sequence[str], found: list[Entry]) -> None:
-    """One line a run, and none of runs that are gone."""
-    lines: dict[str, list[str]] = {shard: [] for shard in shards}
-    for entry in found:
-        if (shard := shard_of(entry.name)) in lines:
-            lines[shard].append("\t".join(entry[:FIELDS]) + "\n")
-    with suppress(OSError):
-        for shard, content in lines.items():
-            write_bytes(index / f"{shard}.log", "".join(content).encode(), synced=False)
