@@ -205,15 +205,16 @@ def _entries(folder: Path | str) -> list[os.DirEntry]:
 
 
 def last_lines(index: Path, kind: str, columns: int) -> tuple[dict[str, list[str]], list[str]]:
-    """The last line on each run in the logs `<shard>.<kind>`, in columns of which the first names the run, and the
-    shards with many more lines than runs."""
+    """The last line on each run in the logs `<shard>.<kind>`, in columns of which the first names the run, and
+    the shards with many more lines than runs."""
     found: dict[str, list[str]] = {}
     crowded = []
     for path in sorted(index.glob(f"??.{kind}")):
         before, lines = len(found), path.read_text("utf-8", "replace").split("\n")
         for line in lines:
             fields = line.split("\t", columns - 1)
-            if len(fields) == columns:
+            # the last column is a JSON object, but for a line that was cut and has the next one behind it
+            if len(fields) == columns and fields[-1].startswith("{"):
                 found[fields[0]] = fields
         if len(lines) > 1.5 * (len(found) - before) + 16:
             crowded.append(path.stem)
