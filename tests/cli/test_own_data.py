@@ -81,6 +81,17 @@ def test_few_images_are_left_when_rows_held_out_gain_no_more(partita, tables):
     assert described(tables / "study") == [run]
 
 
+def test_nothing_is_said_of_rows_held_out_where_a_plan_asks_for_them(partita, tables):
+    np.save(tables / "few.npy", (np.random.default_rng(0).random((110, 1, 8, 8)) < 0.3).astype(np.uint8))
+    plan = 'data = "few.npy"\nlatents = 2\n[[methods]]\nname = "vae"\n[[methods]]\nname = "pdisvae"\n'
+    for asked, said in (("", True), ("validation = 0.2\n", False)):
+        (tables / "study.toml").write_text(plan + asked)
+        ended = partita("train", "--plan", "study.toml", "--device", "none")  # refused after everything was said
+        assert ended.returncode == 2
+        assert ("note: --validation" in ended.stderr) == said
+        assert "--likelihood bernoulli" in ended.stderr
+
+
 def test_no_scale_is_the_run_of_before(partita, tables):
     for scale in ("none", "auto"):
         words = ["--data", "groups:size=60", "--scale", scale, "--out", "study"]
