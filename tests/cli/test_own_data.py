@@ -90,6 +90,7 @@ def test_nothing_is_said_of_rows_held_out_where_a_plan_asks_for_them(partita, ta
         assert ended.returncode == 2
         assert ("note: --validation" in ended.stderr) == said
         assert "--likelihood bernoulli" in ended.stderr
+        assert "partita: unknown device 'none'" in ended.stderr  # no line of the plan says so
 
 
 def test_no_scale_is_the_run_of_before(partita, tables):

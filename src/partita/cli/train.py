@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from partita.cli.planned import keep_plan, words_of
+from partita.cli.planned import keep_plan, with_own_words
 from partita.cli.values import complain
 
 TABLES = (".csv", ".parquet")  # whose columns are observations, unless they are said to be something else
@@ -126,8 +126,8 @@ def train(
     except ValueError as error:
         raise ValueError(f"--metrics {metrics}: {error}") from None
     flags = [flag for each in context.command.params for flag in each.opts]
-    for place, each in enumerate(methods):
-        own = parse_options(words_of(context, place), each, flags)
+    for each, words in with_own_words(context, methods):
+        own = parse_options(words, each, flags)
         planned = plan_runs(
             [each],
             dataset,
