@@ -55,7 +55,7 @@ def test_the_folders_are_the_truth(aged, small_runs, reads):
     assert reads[3:] == [first.name]
 
 
-@pytest.mark.parametrize("damage", ["removed", "cut", "cut and added to", "garbled", "other"])
+@pytest.mark.parametrize("damage", ["removed", "cut", "cut and added to", "garbled", "other", "unreadable"])
 def test_a_damaged_index_is_made_again(aged, damage):
     before = [(entry.name, entry.setting, entry.sources, entry.run) for entry in aged.entries()]
     for path in aged.folder.glob("index/*.log"):
@@ -69,6 +69,9 @@ def test_a_damaged_index_is_made_again(aged, damage):
             path.write_bytes(b"\t".join(lines[-1].split(b"\t")[:6])[:-3] + lines[-1])
         elif damage == "garbled":
             path.write_bytes(os.urandom(200) + b"\n" + content.replace(b'"vae"', b'"vac"'))
+        elif damage == "unreadable":
+            path.unlink()
+            path.mkdir()
         else:
             path.write_text('{"run": 1}\n[]\nnull\n')
     assert [(entry.name, entry.setting, entry.sources, entry.run) for entry in aged.entries()] == before

@@ -105,12 +105,22 @@ def note(index: Path, folder: Path, run: Run, result: dict[str, Any] | None, *, 
 
 def folders_with_age(runs: Path) -> Iterator[tuple[str, str, int]]:
     """Name and place of every folder of a run, in shards and, as partita 0.1 had them, beside them; and when it last
-    changed."""
+    changed. One that somebody removes meanwhile is none."""
     for entry in _entries(runs):
-        if SHARD.fullmatch(entry.name):
-            yield from ((inner.name, inner.path, inner.stat().st_mtime_ns) for inner in _entries(entry.path))
-        else:
-            yield entry.name, entry.path, entry.stat().st_mtime_ns
+        for inner in _entries(entry.path) if SHARD.fullmatch(entry.name) else [entry]:
+            try:
+                age = inner.stat().st_mtime_ns
+            except FileNotFoundError:
+                continue
+            yield inner.name, inner.path, age
+
+
+def names_in(folder: Path | str) -> list[str]:
+    """Those of the files in a folder, none where somebody has removed it."""
+    try:
+        return os.listdir(folder)
+    except FileNotFoundError:
+        return []
 
 
 @lru_cache(maxsize=4096)
@@ -164,7 +174,7 @@ def _look_up(study: Path, read: Callable[[Path], tuple[Run, dict[str, Any] | Non
         try:
             line = _line(Path(path), age, *read(Path(path)), "")
         except (ValueError, OSError) as error:
-            if os.listdir(path):  # of an empty one there is nothing to say
+            if names_in(path):  # of an empty one there is nothing to say
                 trouble[path] = str(error)
             continue
         found.append(Entry._make((*line[:-1].split("\t", FIELDS - 1), path, read_run)))
@@ -190,9 +200,13 @@ def _in_order(found: list[Entry]) -> list[Entry]:
 
 
 def stamp(folder: Path | str) -> str:
-    """Of the names, sizes and times of all files: a file that was written again has another."""
-    with os.scandir(folder) as inside:
-        files = sorted((entry.name, (at := entry.stat()).st_size, at.st_mtime_ns) for entry in inside)
+    """Of the names, sizes and times of all files: a file that was written again has another. None where a file, or the
+    folder, is gone while it is looked at."""
+    try:
+        with os.scandir(folder) as inside:
+            files = sorted((entry.name, (at := entry.stat()).st_size, at.st_mtime_ns) for entry in inside)
+    except FileNotFoundError:
+        return ""
     return str(zlib.crc32(repr(files).encode()))
 
 
@@ -210,7 +224,10 @@ def last_lines(index: Path, kind: str, columns: int) -> tuple[dict[str, list[str
     found: dict[str, list[str]] = {}
     crowded = []
     for path in sorted(index.glob(f"??.{kind}")):
-        before, lines = len(found), path.read_text("utf-8", "replace").split("\n")
+        try:
+            before, lines = len(found), path.read_text("utf-8", "replace").split("\n")
+        except OSError:  # as if it were not there
+            continue
         for line in lines:
             fields = line.split("\t", columns - 1)
             # the last column is a JSON object, but for a line that was cut and has the next one behind it
