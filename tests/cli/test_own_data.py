@@ -68,13 +68,15 @@ def test_counts_are_seen(partita, tables):
 
 def test_few_images_are_left_when_rows_held_out_gain_no_more(partita, tables):
     np.save(tables / "few.npy", (np.random.default_rng(0).random((110, 1, 8, 8)) < 0.3).astype(np.uint8))
-    words = ["train", "pdisvae", "--data", "few.npy", "--latents", "2", "--learning-rate", "0.1", "--out", "study"]
-    ended = partita(*words)
+    words = ["train", "pdisvae", "--data", "few.npy", "--latents", "2", "--learning-rate", "0.01", "--out", "study"]
+    ended = partita(*words, "--patience", "2")
     assert ended.returncode == 0, ended.stderr
     assert "note: --likelihood bernoulli: images with values between 0 and 1" in ended.stderr
     assert "note: --validation 0.1: few images, so a tenth is held out" in ended.stderr
     (run,) = described(tables / "study")
     assert (run["steps"], run["options"]["validation"]) == (5000, 0.1)
+    (result,) = (tables / "study").glob("runs/**/result.json")
+    assert json.loads(result.read_text())["step"] < 5000
     assert "steps" not in (tables / "study" / "study.toml").read_text()  # so that --plan trains the same run
     again = partita("train", "--plan", "study/study.toml", "--out", "study")
     assert again.returncode == 0, again.stderr
