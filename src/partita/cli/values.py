@@ -160,8 +160,9 @@ def say_held_out(runs) -> None:
     """A note on stderr where rows of these runs, for which nobody asked, are held out, and training may end early."""
     shares = [share for run in runs if (share := run.options.get("validation")) is not None]
     if shares:
-        ends = "training ends when they gain no more; --steps says how many steps to take instead"
-        print(f"partita: note: --validation {shares[0]}: few images, so a tenth is held out, and {ends}", file=sys.stderr)
+        why = "few images, so a tenth is held out, and training ends when they gain no more"
+        instead = "--steps says how many steps to take instead"
+        print(f"partita: note: --validation {shares[0]}: {why}; {instead}", file=sys.stderr)
 
 
 def say_scale(runs, dataset) -> None:

@@ -103,7 +103,7 @@ def damage_of(store: Store, run: Run) -> list[Damage]:
 
 
 def _checked(store: Store, run: Run) -> tuple[list[Damage], dict[str, Any] | None]:
-    """The same, and how the run has ended, which is read once: one under way may end meanwhile, and is not looked at."""
+    """The same, and how the run has ended. That is read once: one under way may end meanwhile, and is not looked at."""
     try:
         result = store.result(run)
     except (ValueError, OSError) as error:
