@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.forking import may_fork
+
 COMMAND = [sys.executable, "-c", "from partita.cli.main import main; main()"]
 
 
@@ -20,16 +22,14 @@ class Ended:
 
 
 @pytest.fixture
-def partita(tmp_path, tmp_path_factory):
-    """Runs the command as a person would, in an empty folder; returns the ended process.
-
-    In a fork of this process where nothing else is asked of it: loading everything takes longer than most commands.
-    (Not where OpenMP may have threads already, which a fork does not survive.)
-    """
+def partita(tmp_path, started):
+    """Runs the command as a person would, in an empty folder; returns the ended process."""
 
     def run(*words: str, **options):
-        if not options and os.environ.get("OMP_NUM_THREADS") == "1":
-            return _forked([str(word) for word in words], tmp_path, tmp_path_factory.mktemp("said"))
+        if not options:
+            process = started(*words)
+            out, errors = process.communicate(timeout=250)
+            return Ended(process.returncode, out, errors)
         environment = os.environ | {"COLUMNS": "120", "OMP_NUM_THREADS": "1"}
         settings = {"capture_output": True, "text": True, "cwd": tmp_path, "env": environment, "timeout": 250}
         return subprocess.run([*COMMAND, *words], **(settings | options))
@@ -37,7 +37,37 @@ def partita(tmp_path, tmp_path_factory):
     return run
 
 
-def _forked(words: list[str], folder: Path, said: Path) -> Ended:
+@pytest.fixture
+def started(tmp_path, tmp_path_factory):
+    """The same, not waited for: in a fork of this process, where that can be."""
+
+    def start(*words: str) -> "Forked | subprocess.Popen":
+        if may_fork():
+            return Forked([str(word) for word in words], tmp_path, tmp_path_factory.mktemp("said"))
+        environment = os.environ | {"COLUMNS": "120", "OMP_NUM_THREADS": "1"}
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        return subprocess.Popen([*COMMAND, *words], cwd=tmp_path, env=environment, **pipes)
+
+    return start
+
+
+class Forked:
+    """What tests need of `subprocess.Popen`, of the command in a fork of this process."""
+
+    def __init__(self, words: list[str], folder: Path, said: Path):
+        self.said, self.process = said, _forked(words, folder, said)
+
+    def send_signal(self, sign: int) -> None:
+        os.kill(self.process, sign)
+
+    def communicate(self, timeout: float) -> tuple[str, str]:
+        self.returncode = os.waitstatus_to_exitcode(os.waitpid(self.process, 0)[1])
+        return (self.said / "out").read_text(), (self.said / "err").read_text()
+
+
+def _forked(words: list[str], folder: Path, said: Path) -> int:
+    import torch._dynamo  # noqa: F401  which optimisers load
+
     import partita.estimator
     import partita.metrics
     import partita.reports
@@ -70,8 +100,7 @@ def _forked(words: list[str], folder: Path, said: Path) -> Ended:
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(status)
-    _, status = os.waitpid(child, 0)
-    return Ended(os.waitstatus_to_exitcode(status), (said / "out").read_text(), (said / "err").read_text())
+    return child
 
 
 @pytest.fixture

@@ -1,5 +1,4 @@
 import json
-import os
 import shutil
 import signal
 import subprocess
@@ -81,7 +80,7 @@ def test_evaluate_as_json_prints_one_document(study, partita):
 
 def test_a_run_gone_astray_is_named_and_the_others_are_measured(study, partita, tmp_path):
     mine = tmp_path / "mine"
-    shutil.copytree(study, mine)
+    shutil.copytree(study, mine, ignore=shutil.ignore_patterns("*scores*"))  # as if nobody had measured it yet
     first, *others = sorted(mine.glob("runs/**/weights.safetensors"))
     weights = load_file(first)
     save_file({name: 1e6 * value for name, value in weights.items()}, first)
@@ -243,7 +242,7 @@ def test_a_full_disk_is_one_line(partita):
     assert refused(ended, ".safetensors: File too large")
 
 
-def test_interrupted_and_continued_ends_in_the_same_bytes(partita, tmp_path):
+def test_interrupted_and_continued_ends_in_the_same_bytes(partita, started, tmp_path):
     words = ["train", "pdisvae", "--data", "groups:size=400", "--steps", "400", "--seeds", "0:2", "--device", "cpu"]
     assert partita(*words, "--out", "straight").returncode == 0
 
@@ -253,10 +252,7 @@ def test_interrupted_and_continued_ends_in_the_same_bytes(partita, tmp_path):
     assert len(weights("straight")) == 2
     for sign in (signal.SIGINT, signal.SIGTERM):
         out = sign.name
-        process = subprocess.Popen(
-            [*COMMAND, *words, "--out", out], cwd=tmp_path, stderr=subprocess.PIPE, text=True,
-            env=os.environ | {"OMP_NUM_THREADS": "1"},
-        )  # fmt: skip
+        process = started(*words, "--out", out)
         log = tmp_path / out / "runs"
         deadline = time.monotonic() + 120
         while not [path for path in log.rglob("history.jsonl") if path.stat().st_size] and time.monotonic() < deadline:

@@ -68,17 +68,31 @@ def test_counts_are_seen(partita, tables):
 
 def test_few_images_are_left_when_rows_held_out_gain_no_more(partita, tables):
     np.save(tables / "few.npy", (np.random.default_rng(0).random((110, 1, 8, 8)) < 0.3).astype(np.uint8))
-    words = ["train", "pdisvae", "--data", "few.npy", "--latents", "2", "--learning-rate", "0.1", "--out", "study"]
-    ended = partita(*words)
+    words = ["train", "pdisvae", "--data", "few.npy", "--latents", "2", "--learning-rate", "0.01", "--out", "study"]
+    ended = partita(*words, "--patience", "2")
     assert ended.returncode == 0, ended.stderr
     assert "note: --likelihood bernoulli: images with values between 0 and 1" in ended.stderr
     assert "note: --validation 0.1: few images, so a tenth is held out" in ended.stderr
     (run,) = described(tables / "study")
     assert (run["steps"], run["options"]["validation"]) == (5000, 0.1)
+    (result,) = (tables / "study").glob("runs/**/result.json")
+    assert json.loads(result.read_text())["step"] < 5000
     assert "steps" not in (tables / "study" / "study.toml").read_text()  # so that --plan trains the same run
     again = partita("train", "--plan", "study/study.toml", "--out", "study")
     assert again.returncode == 0, again.stderr
     assert described(tables / "study") == [run]
+
+
+def test_nothing_is_said_of_rows_held_out_where_a_plan_asks_for_them(partita, tables):
+    np.save(tables / "few.npy", (np.random.default_rng(0).random((110, 1, 8, 8)) < 0.3).astype(np.uint8))
+    plan = 'data = "few.npy"\nlatents = 2\n[[methods]]\nname = "vae"\n[[methods]]\nname = "pdisvae"\n'
+    for asked, said in (("", True), ("validation = 0.2\n", False)):
+        (tables / "study.toml").write_text(plan + asked)
+        ended = partita("train", "--plan", "study.toml", "--device", "none")  # refused after everything was said
+        assert ended.returncode == 2
+        assert ("note: --validation" in ended.stderr) == said
+        assert "--likelihood bernoulli" in ended.stderr
+        assert "partita: unknown device 'none'" in ended.stderr  # no line of the plan says so
 
 
 def test_no_scale_is_the_run_of_before(partita, tables):

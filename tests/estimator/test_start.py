@@ -116,6 +116,9 @@ def test_as_many_latents_as_the_rows_show(data, tmp_path):
     again = pt.load(tmp_path / "model.safetensors")
     assert again.latents == "auto"
     np.testing.assert_array_equal(again.transform(data.x), model.transform(data.x))
-    assert again.fit(load("groups", groups=(2, 1), size=300).x).latents_ == 3
+    few = load("groups", groups=(2, 1), size=300).x
+    assert again.fit(few).latents_ == 3
+    again.set_params(latents=None, groups=(1, 1))  # as many as the groups have, whatever was found before
+    assert again.fit(few).transform(few).shape == (300, 2)
     with pytest.raises(ValueError, match="add up to 4, but there are 6 latents"):
         Disentangler(latents="auto", groups=(2, 2), **STEPS).fit(data.x)

@@ -55,20 +55,26 @@ def test_the_folders_are_the_truth(aged, small_runs, reads):
     assert reads[3:] == [first.name]
 
 
-@pytest.mark.parametrize("damage", ["removed", "cut", "garbled", "other"])
+@pytest.mark.parametrize("damage", ["removed", "cut", "cut and added to", "garbled", "other", "unreadable"])
 def test_a_damaged_index_is_made_again(aged, damage):
-    before = [(entry.name, entry.run) for entry in aged.entries()]
+    before = [(entry.name, entry.setting, entry.sources, entry.run) for entry in aged.entries()]
     for path in aged.folder.glob("index/*.log"):
         content = path.read_bytes()
         if damage == "removed":
             path.unlink()
         elif damage == "cut":
             path.write_bytes(content[: len(content) // 2])
+        elif damage == "cut and added to":  # a full disk takes half a setting, and then the lines that follow
+            lines = content.splitlines(keepends=True)
+            path.write_bytes(b"\t".join(lines[-1].split(b"\t")[:6])[:-3] + lines[-1])
         elif damage == "garbled":
             path.write_bytes(os.urandom(200) + b"\n" + content.replace(b'"vae"', b'"vac"'))
+        elif damage == "unreadable":
+            path.unlink()
+            path.mkdir()
         else:
             path.write_text('{"run": 1}\n[]\nnull\n')
-    assert [(entry.name, entry.run) for entry in aged.entries()] == before
+    assert [(entry.name, entry.setting, entry.sources, entry.run) for entry in aged.entries()] == before
 
 
 def test_what_changed_just_now_is_not_remembered(small_study, small_runs, reads):

@@ -8,6 +8,7 @@ from partita.data import load
 from partita.studies import _measure as module
 from partita.studies import _scoring as scoring
 from partita.studies import plan, train
+from partita.studies._kept_scores import company
 from partita.studies._measure import measure
 from partita.training.tensors import read_tensors, write_tensors
 
@@ -104,3 +105,39 @@ def test_what_cannot_be_measured_is_named_and_keeps_nobody_back(small_study, sma
     assert found.trouble.keys() == {own.id, small_runs[1].id}
     assert "rows.npy" in found.trouble[own.id]
     assert [scores["run"] for scores in found.scores] == [small_runs[0].id, small_runs[2].id]
+
+
+def test_runs_agree_with_those_on_the_same_data_alone(small_study, small_runs, tmp_path):
+    """Runs of one setting may be on other data, of another shape."""
+    data = load("groups", size=64, features=7)
+    others = plan(["vae"], data, latents=3, steps=4, batch_size=32, seeds=range(2))
+    assert others[0].setting == small_runs[0].setting
+    train(others, data, small_study, device=CPU)
+    for in_short in (False, True):
+        found = measure(small_study, "udr", CPU, in_short=in_short)
+        assert not found.trouble
+        for runs in (small_runs, others):
+            names = [run.id for run in runs]
+            of = [row.scores["udr"]["of"] for row in found.rows if row.name in names]
+            assert of == [company(names) if in_short else names] * len(runs)
+
+
+@pytest.mark.parametrize("name", ["weights.safetensors", "scores.json"])
+def test_what_is_damaged_since_it_was_measured_keeps_nobody_back(small_study, small_runs, small_data, name):
+    """Of runs that have not been compared the index says nothing: their files are looked at."""
+    measure(small_study, "udr", CPU)
+    path = small_study.folder_of(small_runs[1]) / name
+    path.write_bytes(path.read_bytes()[:-9])
+    (more,) = plan(["vae"], small_data, latents=3, steps=4, batch_size=32, seeds=[3])
+    train([more], small_data, small_study, device=CPU)
+    found = measure(small_study, "udr", CPU, in_short=True)
+    assert found.trouble.keys() == ({small_runs[1].id} if name == "weights.safetensors" else set())
+    names = [run.id for run in (*small_runs, more) if run.id not in found.trouble]
+    assert [row.scores["udr"]["of"] for row in found.rows] == [names] * len(names)
+
+
+def test_a_log_that_was_changed_is_not_believed(small_study, small_runs):
+    measure(small_study, "gaussian_tc", CPU)
+    for path in small_study.folder.glob("index/*.scores"):
+        path.write_bytes(path.read_bytes().replace(b'{"metrics"', b'{"metricz"'))
+    assert len(measure(small_study, "gaussian_tc", CPU, in_short=True).rows) == 3

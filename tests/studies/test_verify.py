@@ -1,6 +1,7 @@
 """One damaged file is named, the others go on; repaired and trained again the study is what it was."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -8,10 +9,11 @@ import sys
 import pytest
 import torch
 
-from partita.studies import Store, plan, train
+from partita.studies import Store, _verify, plan, train
 from partita.studies._leftovers import collect, leftovers
 from partita.studies._verify import repair, survey
 from partita.training import Ensemble, Interrupted
+from partita.training.checkpoint import read_checkpoint
 from partita.training.files import _machine
 
 from .damages import DAMAGES
@@ -79,6 +81,56 @@ def test_damaged_scores_are_named_and_nothing_is_trained_again(small_study, smal
     train(small_runs, small_data, small_study, device=CPU)
 
 
+@pytest.mark.parametrize("name", ["backup", "copy of {}"])
+def test_a_folder_that_is_no_run_is_put_aside_wherever_it_lies(small_study, small_runs, name):
+    whole = small_study.folder_of(small_runs[1])
+    other = whole.with_name(name.format(whole.name))
+    shutil.copytree(whole, other)
+    found = survey(small_study)
+    assert [each.file for each in found.damaged] == [other / "run.json"]
+    repair(small_study, found)
+    assert not other.exists()
+    assert len(list((small_study.folder / "damaged" / other.name).iterdir())) == 4
+    assert not survey(small_study).damaged
+
+
+def test_folders_that_others_remove_meanwhile_are_none(small_study, monkeypatch):
+    """As `partita train` removes empty ones: at once, or while they are read."""
+    read, gone = Store.run_in, small_study.folders()[:1]
+
+    def run_in(store, folder):
+        for each in gone:
+            shutil.rmtree(each, ignore_errors=True)
+        return read(store, folder)
+
+    monkeypatch.setattr(Store, "run_in", run_in)
+    shutil.rmtree(small_study.folder / "index")
+    known = small_study.look_up()
+    assert (len(known.entries), known.trouble) == (2, {})
+    gone[:] = small_study.folders()
+    assert [each.owner for each in survey(small_study).damaged] in [[each.name] for each in gone]  # the one being read
+
+
+def test_files_that_are_gone_since_the_index_was_read_keep_nobody_back(small_study, small_runs):
+    known, (first, second, _) = small_study.look_up(), map(small_study.folder_of, small_runs)
+    shutil.rmtree(first)
+    age = second.stat().st_mtime_ns
+    (second / "notes.txt").symlink_to("gone.txt")  # a file that is listed, and not there any more
+    os.utime(second, ns=(age, age))
+    assert [run.id for run in survey(small_study, deep=False, known=known).finished] == [
+        run.id for run in small_runs[1:]
+    ]
+
+
+def test_a_run_that_ends_meanwhile_is_not_taken_for_looked_at(small_study, small_runs, monkeypatch):
+    result = small_study.folder_of(small_runs[0]) / "result.json"
+    content = result.read_bytes()
+    result.unlink()
+    monkeypatch.setattr(Store, "scores", lambda store, run: result.write_bytes(content) and None)
+    assert [run.id for run in survey(small_study).unfinished] == [small_runs[0].id]
+    assert [run.id for run in survey(small_study).unfinished] == []
+
+
 def interrupted(store: Store, runs, data) -> None:
     def watch(runs, history, step, steps):
         if step == 2:
@@ -96,10 +148,24 @@ def test_a_damaged_checkpoint_is_named_and_put_aside(small_runs, small_data, tmp
     found = survey(store)
     assert [each.file for each in found.checkpoints] == [path]
     assert len(found.unfinished) == 3
+    assert not survey(store, deep=False).checkpoints  # which nobody reads who does not ask for all
     repair(store, found)
     assert not survey(store).checkpoints
     train(small_runs, small_data, store, device=CPU)
     assert len(store.finished()) == 3
+
+
+def test_a_checkpoint_that_makes_way_for_the_next_is_not_damaged(small_runs, small_data, tmp_path, monkeypatch):
+    store = Store(tmp_path)
+    interrupted(store, small_runs, small_data)
+    assert len(list(tmp_path.glob("ensembles/*/newest.safetensors"))) == 1
+
+    def read(path):
+        path.unlink(missing_ok=True)  # by whoever trains
+        return read_checkpoint(path)
+
+    monkeypatch.setattr(_verify, "read_checkpoint", read)
+    assert not survey(store).checkpoints
 
 
 def test_leftovers_are_collected_at_the_next_start(small_study, small_runs, small_data, tmp_path):

@@ -1,7 +1,7 @@
-"""What one process, or each of two, finds for the same seeds; `test_ranks.py` compares. Run as a rank by torchrun's own
-environment variables, with a folder to write to."""
+"""What one process, or each of two, finds for the same seeds; `test_ranks.py` compares."""
 
-import sys
+import os
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -152,8 +152,10 @@ def results(ranks: Ranks) -> dict[str, torch.Tensor]:
     return found
 
 
-if __name__ == "__main__":
+def work(variables: Mapping[str, str], folder: Path) -> None:
+    """As a rank by torchrun's own environment variables, with a folder to write to."""
+    os.environ.update(variables)
     torch.set_num_threads(1)
     with joined(CPU) as (ranks, _):
         found = results(ranks) | {f"said/{name}": value for name, value in said(ranks).items()}
-        save_file({name: value.contiguous() for name, value in found.items()}, Path(sys.argv[1], f"{ranks.rank}.st"))
+        save_file({name: value.contiguous() for name, value in found.items()}, folder / f"{ranks.rank}.st")

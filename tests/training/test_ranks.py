@@ -1,10 +1,7 @@
 """Two processes that share the rows of every batch find what one process finds, whatever the method."""
 
-import os
+import multiprocessing
 import socket
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 import torch
@@ -12,8 +9,9 @@ from safetensors.torch import load_file
 
 from partita.recipes import RECIPES
 from partita.training.ranks import ALONE, Ranks
+from tests.forking import may_fork
 
-from .ranks_at_work import BATCH, CASES, TRAINED, ensemble, gradients, recipe, results
+from .ranks_at_work import BATCH, CASES, TRAINED, ensemble, gradients, recipe, results, work
 
 
 @pytest.fixture(scope="module")
@@ -28,15 +26,15 @@ def two(tmp_path_factory):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
-    common = os.environ | {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "OMP_NUM_THREADS": "1"}
-    program = [sys.executable, str(Path(__file__).with_name("ranks_at_work.py")), str(folder)]
-    started = [
-        subprocess.Popen(program, env=common | {"RANK": rank, "LOCAL_RANK": rank}, stderr=subprocess.PIPE, text=True)
-        for rank in "01"
-    ]
+    common = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+    start = multiprocessing.get_context("fork" if may_fork() else "spawn").Process
+    own = [common | {"RANK": rank, "LOCAL_RANK": rank} for rank in "01"]
+    started = [start(target=work, args=(variables, folder), daemon=True) for variables in own]
     for process in started:
-        errors = process.communicate(timeout=240)[1]
-        assert process.returncode == 0, errors
+        process.start()
+    for process in started:
+        process.join(240)
+    assert [process.exitcode for process in started] == [0, 0]
     return [load_file(folder / f"{rank}.st") for rank in range(2)]
 
 

@@ -1,5 +1,6 @@
 """`partita train` from a plan: the file stands for METHOD and its flags, and every command line leaves one behind."""
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,13 +53,13 @@ class WithNames(typer.core.TyperCommand):
             raise found.refusal(str(error), ctx.meta.get(PLACE)) from None
 
 
-def words_of(context, place: int) -> list[str]:
-    """The flags of the method at this place that are its own."""
+def with_own_words(context, methods: Sequence[Any]) -> Iterator[tuple[Any, list[str]]]:
+    """Each method with the flags that are its own; what is wrong until the next one is said with its line of a plan."""
     found: PlanFile | None = context.meta.get(PLAN)
-    if found is None:
-        return context.args
-    context.meta[PLACE] = place
-    return found.own_words(place)
+    for place, method in enumerate(methods):
+        context.meta[PLACE] = place
+        yield method, context.args if found is None else found.own_words(place)
+    del context.meta[PLACE]
 
 
 def keep_plan(context, store) -> Path:

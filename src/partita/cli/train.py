@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from partita.cli.planned import keep_plan, words_of
+from partita.cli.planned import keep_plan, with_own_words
 from partita.cli.values import complain
 
 TABLES = (".csv", ".parquet")  # whose columns are observations, unless they are said to be something else
@@ -120,17 +120,18 @@ def train(
     methods = [part_named(name) for name in method.split(",")]
     if groups not in (None, "auto") and not any(map(takes_groups, methods)):
         raise has_no_groups(method)
-    runs = []
+    runs, unsaid = [], []  # all, and those of which nobody says how many rows are held out
     try:
         asked_for(metrics or ())
     except ValueError as error:
         raise ValueError(f"--metrics {metrics}: {error}") from None
     flags = [flag for each in context.command.params for flag in each.opts]
-    for place, each in enumerate(methods):
-        runs += plan_runs(
+    for each, words in with_own_words(context, methods):
+        own = parse_options(words, each, flags)
+        planned = plan_runs(
             [each],
             dataset,
-            options=parse_options(words_of(context, place), each, flags),
+            options=own,
             latents=latents,
             groups=None if groups is None else parse_groups(groups),
             network=part_named(network),
@@ -145,11 +146,12 @@ def train(
             exposure=exposure,
             covariates=covariates.split(",") if covariates else (),
         )
+        runs += planned
+        unsaid += planned if steps is None and "validation" not in own else []
     if likelihood == "auto":
         say_likelihood(runs[0], dataset)
     say_scale(runs, dataset)
-    if steps is None:
-        say_held_out(runs, words_of(context, 0))
+    say_held_out(unsaid)
     store = Store(out)
     choose_device(device)  # what is wrong is said before anything is written
     splits_rows(split, len(runs), 1)

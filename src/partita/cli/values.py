@@ -156,13 +156,13 @@ def say_likelihood(run, dataset) -> None:
         print(f"partita: note: --likelihood {taken}: {what}", file=sys.stderr)
 
 
-def say_held_out(runs, words: Sequence[str]) -> None:
-    """A note on stderr where rows are held out although nobody asked for it, and training may end early."""
-    found = [run for run in runs if run.options.get("validation") is not None]
-    if found and not any(word.startswith("--validation") for word in words):
-        share = found[0].options["validation"]
-        ends = "training ends when they gain no more; --steps says how many steps to take instead"
-        print(f"partita: note: --validation {share}: few images, so a tenth is held out, and {ends}", file=sys.stderr)
+def say_held_out(runs) -> None:
+    """A note on stderr where rows of these runs, for which nobody asked, are held out, and training may end early."""
+    shares = [share for run in runs if (share := run.options.get("validation")) is not None]
+    if shares:
+        why = "few images, so a tenth is held out, and training ends when they gain no more"
+        instead = "--steps says how many steps to take instead"
+        print(f"partita: note: --validation {shares[0]}: {why}; {instead}", file=sys.stderr)
 
 
 def say_scale(runs, dataset) -> None:

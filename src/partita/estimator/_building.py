@@ -30,7 +30,6 @@ from partita.training.scale import Scale
 LEARNING_RATE = 1e-3
 # Parameters that may be a function or an object of one's own.
 PARTS = ("method", "network", "likelihood")
-UNSAID = ("validation", None)
 
 
 def plain_settings(parameters: Mapping[str, Any]) -> dict[str, Any]:
@@ -41,11 +40,9 @@ def plain_settings(parameters: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value if _own(name, value) else plain(value, name) for name, value in kept.items()}
 
 
-def settled(settings: Mapping[str, Any], **found: Any) -> dict[str, Any]:
-    """Settings with what hidden layers say of the network, and what was `found` where it was to be, or nothing was
-    said: latents and rows held out."""
-    known = {name: found[name] for name in found if settings[name] == "auto" or (name, settings[name]) == UNSAID}
-    return {**settings, **known, "network": network_asked(settings["network"], settings["hidden"])}
+def with_network(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings with what hidden layers say of the network."""
+    return {**settings, "network": network_asked(settings["network"], settings["hidden"])}
 
 
 def _own(name: str, value: Any) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from partita.distributions import as_likelihood
-from partita.estimator._building import chosen_architecture, chosen_units, latents_of, plain_settings, settled
+from partita.estimator._building import chosen_architecture, chosen_units, latents_of, plain_settings, with_network
 from partita.estimator._seen import Seen, check_exposure, learn_beside, learn_missing
 from partita.recipes import Program
 from partita.recipes._own_methods import method_name
@@ -22,7 +22,7 @@ from partita.training.scale import Scale
 def prepare(estimator: Any, X: np.ndarray, covariates: Any) -> tuple[Program, np.ndarray, dict[str, np.ndarray]]:
     """Decides how X is seen, and by which program it is trained, which the estimator keeps; the program, the rows with
     gaps filled, and what is known beside them."""
-    settings = settled(plain_settings(estimator.get_params(deep=False)))
+    settings = with_network(plain_settings(estimator.get_params(deep=False)))
     vars(estimator).update(look(settings, X, covariates, getattr(estimator, "feature_names_in_", None)))
     program = estimator._program()
     if settings["verbose"] and program.replicas > 1 and "restarts" not in (settings["options"] or {}):

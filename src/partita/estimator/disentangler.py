@@ -7,7 +7,7 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from partita.distributions import Likelihood
-from partita.estimator._building import built_program, known_recipe, plain_settings, settled
+from partita.estimator._building import built_program, known_recipe, plain_settings, with_network
 from partita.estimator._diagnosing import say_what_is_wrong
 from partita.estimator._files import write_fitted
 from partita.estimator._fitted import Fitted
@@ -198,9 +198,13 @@ class Disentangler(Fitted):
         return tags
 
     def _settings(self) -> dict[str, Any]:
-        """The parameters, with what was found where it was to be."""
-        found = {name: getattr(self, f"{name}_", None) for name in ("latents", "validation")}
-        return settled(plain_settings(self.get_params(deep=False)), **found)
+        """The parameters, with latents and rows held out as `fit` found them, where it was to."""
+        settings = with_network(plain_settings(self.get_params(deep=False)))
+        if settings["latents"] == "auto":
+            settings["latents"] = getattr(self, "latents_", None)
+        if settings["validation"] in ("auto", None):  # of few images, some are held out unasked
+            settings["validation"] = getattr(self, "validation_", None)
+        return settings
 
     def _program(self) -> Program:
         labels = 0 if self.label_scale_ is None else len(self.label_scale_.offset)

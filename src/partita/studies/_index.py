@@ -12,7 +12,7 @@ import os
 import re
 import time
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
@@ -105,12 +105,22 @@ def note(index: Path, folder: Path, run: Run, result: dict[str, Any] | None, *, 
 
 def folders_with_age(runs: Path) -> Iterator[tuple[str, str, int]]:
     """Name and place of every folder of a run, in shards and, as partita 0.1 had them, beside them; and when it last
-    changed."""
+    changed. One that somebody removes meanwhile is none."""
     for entry in _entries(runs):
-        if SHARD.fullmatch(entry.name):
-            yield from ((inner.name, inner.path, inner.stat().st_mtime_ns) for inner in _entries(entry.path))
-        else:
-            yield entry.name, entry.path, entry.stat().st_mtime_ns
+        for inner in _entries(entry.path) if SHARD.fullmatch(entry.name) else [entry]:
+            try:
+                age = inner.stat().st_mtime_ns
+            except FileNotFoundError:
+                continue
+            yield inner.name, inner.path, age
+
+
+def names_in(folder: Path | str) -> list[str]:
+    """Those of the files in a folder, none where somebody has removed it."""
+    try:
+        return os.listdir(folder)
+    except FileNotFoundError:
+        return []
 
 
 @lru_cache(maxsize=4096)
@@ -148,7 +158,7 @@ def look_up(study: Path, read: Callable[[Path], tuple[Run, dict[str, Any] | None
 
 def _look_up(study: Path, read: Callable[[Path], tuple[Run, dict[str, Any] | None]]) -> Known:
     began, index, count = time.monotonic(), study / "index", 0
-    lines, crowded = _known(index)
+    lines, crowded = last_lines(index, "log", FIELDS)
     found, trouble, cold = [], {}, 0
 
     def read_run(folder: Path) -> Run:
@@ -157,14 +167,14 @@ def _look_up(study: Path, read: Callable[[Path], tuple[Run, dict[str, Any] | Non
     for name, path, age in folders_with_age(study / "runs"):
         count += 1
         known = lines.get(name)
-        if known is not None and known[1] == str(age):
+        if known is not None and known[1] == str(age) and known[4].isdigit():
             found.append(Entry._make((*known, path, read_run)))
             continue
         cold += 1
         try:
             line = _line(Path(path), age, *read(Path(path)), "")
         except (ValueError, OSError) as error:
-            if os.listdir(path):  # of an empty one there is nothing to say
+            if names_in(path):  # of an empty one there is nothing to say
                 trouble[path] = str(error)
             continue
         found.append(Entry._make((*line[:-1].split("\t", FIELDS - 1), path, read_run)))
@@ -174,8 +184,8 @@ def _look_up(study: Path, read: Callable[[Path], tuple[Run, dict[str, Any] | Non
                 append_line(index / f"{shard_of(name)}.log", line)
     if cold >= MANY:
         log.info("index of %d runs made from %d folders in %.1f s", count, cold, time.monotonic() - began)
-    if crowded:
-        _put_in_order(index, crowded, found)
+    if crowded:  # runs that are gone lose their lines
+        put_in_order(index, "log", crowded, (entry[:FIELDS] for entry in found))
     return Known(_in_order(found), trouble)
 
 
@@ -190,9 +200,13 @@ def _in_order(found: list[Entry]) -> list[Entry]:
 
 
 def stamp(folder: Path | str) -> str:
-    """Of the names, sizes and times of all files: a file that was written again has another."""
-    with os.scandir(folder) as inside:
-        files = sorted((entry.name, (at := entry.stat()).st_size, at.st_mtime_ns) for entry in inside)
+    """Of the names, sizes and times of all files: a file that was written again has another. None where a file, or the
+    folder, is gone while it is looked at."""
+    try:
+        with os.scandir(folder) as inside:
+            files = sorted((entry.name, (at := entry.stat()).st_size, at.st_mtime_ns) for entry in inside)
+    except FileNotFoundError:
+        return ""
     return str(zlib.crc32(repr(files).encode()))
 
 
@@ -204,18 +218,35 @@ def _entries(folder: Path | str) -> list[os.DirEntry]:
         return []
 
 
-def _known(index: Path) -> tuple[dict[str, list[str]], list[str]]:
-    """The last line on each run, and the shards with many more lines than runs."""
-    found, crowded = {}, []
-    for path in sorted(index.glob("??.log")):
-        before, lines = len(found), path.read_text("utf-8", "replace").split("\n")
+def last_lines(index: Path, kind: str, columns: int) -> tuple[dict[str, list[str]], list[str]]:
+    """The last line on each run in the logs `<shard>.<kind>`, in columns of which the first names the run, and
+    the shards with many more lines than runs."""
+    found: dict[str, list[str]] = {}
+    crowded = []
+    for path in sorted(index.glob(f"??.{kind}")):
+        try:
+            before, lines = len(found), path.read_text("utf-8", "replace").split("\n")
+        except OSError:  # as if it were not there
+            continue
         for line in lines:
-            fields = line.split("\t", FIELDS - 1)
-            if len(fields) == FIELDS and fields[4].isdigit():
+            fields = line.split("\t", columns - 1)
+            # the last column is a JSON object, but for a line that was cut and has the next one behind it
+            if len(fields) == columns and fields[-1].startswith("{"):
                 found[fields[0]] = fields
         if len(lines) > 1.5 * (len(found) - before) + 16:
             crowded.append(path.stem)
     return found, crowded
+
+
+def put_in_order(index: Path, kind: str, shards: Sequence[str], lines: Iterable[Sequence[str]]) -> None:
+    """Leaves in the logs of these shards no lines but these, of which there is one a run."""
+    content: dict[str, list[str]] = {shard: [] for shard in shards}
+    for line in lines:
+        if (shard := shard_of(line[0])) in content:
+            content[shard].append("\t".join(line) + "\n")
+    with suppress(OSError):
+        for shard, own in content.items():
+            write_bytes(index / f"{shard}.{kind}", "".join(own).encode(), synced=False)
 
 
 def _line(folder: Path, age: int, run: Run, result: dict[str, Any] | None, whole: str) -> str:
@@ -225,14 +256,3 @@ def _line(folder: Path, age: int, run: Run, result: dict[str, Any] | None, whole
     fields = (folder.name, str(age), ending, run.method, str(run.seed), run.setting, str(zlib.crc32(body.encode())))
     plain = [" ".join(field.split()) for field in (*fields, whole, scored, json.dumps(list(run.sources)))]
     return "\t".join([*plain, body]) + "\n"
-
-
-def _put_in_order(index: Path, shards: Sequence[str], found: list[Entry]) -> None:
-    """One line a run, and none of runs that are gone."""
-    lines: dict[str, list[str]] = {shard: [] for shard in shards}
-    for entry in found:
-        if (shard := shard_of(entry.name)) in lines:
-            lines[shard].append("\t".join(entry[:FIELDS]) + "\n")
-    with suppress(OSError):
-        for shard, content in lines.items():
-            write_bytes(index / f"{shard}.log", "".join(content).encode(), synced=False)

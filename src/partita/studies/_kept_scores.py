@@ -8,15 +8,15 @@ lost, cut or out of date costs one look at scores.json, and is added again.
 import json
 import time
 import zlib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from partita.studies._columns import PARTS
-from partita.studies._index import MANY, Entry, log, shard_of
-from partita.training.files import append_line, make_folder, read_json, write_bytes
+from partita.studies._index import MANY, Entry, last_lines, log, put_in_order, shard_of
+from partita.training.files import append_line, make_folder, read_json
 
 PC_AND_TC = {"pc": True, "tc": True}
 MEANS = {"pc": {"mean": True}, "tc": {"mean": True}}
@@ -59,6 +59,7 @@ class KeptScores(NamedTuple):
 
 
 FIELDS = len(KeptScores._fields)
+KIND = "scores"  # of log
 
 
 def in_short(scores: Mapping[str, Any]) -> dict[str, Any]:
@@ -92,17 +93,20 @@ def keep(index: Path, folder: Path, age: str, scores: Mapping[str, Any]) -> Kept
     line = KeptScores(folder.name, age, how, _checksum(how, body), body)
     with suppress(OSError):
         make_folder(index)
-        append_line(index / f"{shard_of(folder.name)}.scores", "\t".join(line) + "\n")
+        append_line(index / f"{shard_of(folder.name)}.{KIND}", "\t".join(line) + "\n")
     return line
 
 
 def in_short_of(index: Path, entries: Sequence[Entry]) -> list[tuple[Entry, KeptScores]]:
     """The scores of those of these runs that have some which can be read: from the logs, else from their files."""
-    began, kept, found, cold = time.monotonic(), _lines(index), [], 0
+    began, found, cold = time.monotonic(), [], 0
+    kept, crowded = last_lines(index, KIND, FIELDS)
+    if crowded:
+        put_in_order(index, KIND, crowded, kept.values())
     for entry in entries:
         line = kept.get(entry.name)
-        if line is not None and line.age == entry.age:
-            found.append((entry, line))
+        if line is not None and line[1] == entry.age:
+            found.append((entry, KeptScores._make(line)))
         elif entry.scored:
             cold += 1
             with suppress(ValueError, OSError):
@@ -110,27 +114,6 @@ def in_short_of(index: Path, entries: Sequence[Entry]) -> list[tuple[Entry, Kept
     if cold >= MANY:
         log.info("scores of %d runs read in %.1f s", cold, time.monotonic() - began)
     return found
-
-
-def _lines(index: Path) -> dict[str, KeptScores]:
-    """The last line on each run; a log that has grown is put in order."""
-    found: dict[str, KeptScores] = {}
-    for path in sorted(index.glob("??.scores")):
-        lines = path.read_text("utf-8", "replace").split("\n")
-        own = {}
-        for line in lines:
-            fields = line.split("\t", FIELDS - 1)
-            if len(fields) == FIELDS:
-                own[fields[0]] = KeptScores._make(fields)
-        if len(lines) > 1.5 * len(own) + 16:
-            _put_in_order(path, own.values())
-        found |= own
-    return found
-
-
-def _put_in_order(path: Path, lines: Iterable[KeptScores]) -> None:
-    with suppress(OSError):
-        write_bytes(path, "".join("\t".join(line) + "\n" for line in lines).encode(), synced=False)
 
 
 @lru_cache

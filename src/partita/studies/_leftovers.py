@@ -1,9 +1,8 @@
 """What a killed process leaves behind, and nobody needs: found, and collected at the next start."""
 
-import os
 from pathlib import Path
 
-from partita.studies._index import folders_with_age
+from partita.studies._index import folders_with_age, names_in
 from partita.studies.store import Store
 from partita.training import Checkpoints
 from partita.training.checkpoint import company_of
@@ -35,7 +34,7 @@ def _looked_through(store: Store) -> tuple[list[Path], list[Path]]:
     hidden += [path for path in store.folder.glob("index/.*") if path.is_file()]
     for _, path, _ in folders_with_age(store.folder / "runs"):
         folder = Path(path)
-        names = os.listdir(folder)
+        names = names_in(folder)
         own = [folder / name for name in names if name.startswith(".")]
         hidden += own
         if len(own) == len(names) and all(map(abandoned, own)):

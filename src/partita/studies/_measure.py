@@ -1,6 +1,6 @@
 """Measuring the runs of a study: what is measured already is read, everything else is kept as soon as it is known."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, cast
@@ -104,7 +104,7 @@ def measure(
         found.rows.sort(key=lambda row: (row.setting, row.seed))
     for each in found.survey.lacking:
         found.trouble.setdefault(each.owner, each.words)
-    if metrics == "all" or "udr" in split_names(metrics):
+    if _asks_for_agreement(metrics):
         _agree(store, found, data, device)
     return found
 
@@ -112,17 +112,25 @@ def measure(
 def measured_already(store: Store, entries: Sequence[Entry], metrics: str) -> list[tuple[Entry, KeptScores]]:
     """Those that ended well and have what these metrics would give today, by the index."""
     kept = store.scores_in_short([entry for entry in entries if entry.ending == "finished"])
-    current = {line.how: is_current(line.scored(), metrics) for line in {line.how: line for _, line in kept}.values()}
+    ways = {line.how: line for _, line in kept}
+    current = {how: is_current(line.scored(), metrics) for how, line in ways.items()}
     return [(entry, line) for entry, line in kept if current[line.how]]
 
 
 def _measured_before(store: Store, known: Known, metrics: str, data: "_Data") -> list[Row]:
-    """Runs of which nothing more is to be known: their data are there, and nobody's own functions may have changed."""
-    return [
-        Row(entry.name, entry.setting, int(entry.seed_digits), line, entry)
+    """Runs of which nothing more is to be known: their data are there, nobody's own functions may have changed, and
+    where it is asked how far they agree, the same runs have been compared."""
+    rows = [
+        Row(entry.name, entry.setting, entry.seed, line, entry)
         for entry, line in measured_already(store, known.entries, metrics)
         if entry.sources == "[]" and data.is_there(entry)
     ]
+    if not _asks_for_agreement(metrics):
+        return rows
+    compared = {row.name for same in _repetitions(rows) if _compared(same) for row in same}
+    found = {row.name for row in rows}
+    waiting = {entry.setting for entry in known.entries if entry.ending == "finished" and entry.name not in found}
+    return [row for row in rows if row.name in compared and row.setting not in waiting]
 
 
 def _kept(store: Store, run: Run, metrics: str) -> dict[str, Any] | None:
@@ -133,21 +141,33 @@ def _kept(store: Store, run: Run, metrics: str) -> dict[str, Any] | None:
     return scores if scores is not None and is_current(scores, metrics) else None
 
 
+def _asks_for_agreement(metrics: str) -> bool:
+    return metrics == "all" or "udr" in split_names(metrics)
+
+
+def _repetitions(rows: Sequence[Row]) -> Iterable[list[Row]]:
+    """Runs of the same setting on the same data."""
+    found: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        found.setdefault((row.setting, repr(identity(row.run.data))), []).append(row)
+    return found.values()
+
+
+def _compared(same: Sequence[Row]) -> bool:
+    """Whether how far these runs agree, and no others, is among their scores, or there is nobody to agree with."""
+    names = [row.name for row in same]
+    return len(same) < 2 or all((row.scores.get("udr") or {}).get("of") in (names, company(names)) for row in same)
+
+
 def _agree(store: Store, found: Measured, data: "_Data", device: torch.device) -> None:
-    """Adds how far the runs of each setting agree, where the same runs have not been compared before."""
-    together: dict[str, list[int]] = {}
-    for place, row in enumerate(found.rows):
-        if row.name not in found.trouble:
-            together.setdefault(row.setting, []).append(place)
-    for places in together.values():
-        same = [found.rows[place] for place in places]
-        names = [row.name for row in same]
-        if all((row.scores.get("udr") or {}).get("of") in (names, company(names)) for row in same):
+    """Adds how far runs that repeat each other agree, where the same runs have not been compared before."""
+    places = {row.name: place for place, row in enumerate(found.rows)}
+    for same in _repetitions([row for row in found.rows if row.name not in found.trouble]):
+        if all(isinstance(row.kept, KeptScores) for row in same) or _compared(same):  # see `_measured_before`
             continue
         agreed = evaluate_agreement(store, [row.run for row in same], data.of(same[0].run), device)
-        if agreed is not None:
-            for place, row in zip(places, same):
-                found.rows[place] = row._replace(kept={**row.scores, "udr": agreed})
+        for row in same:
+            found.rows[places[row.name]] = row._replace(kept={**row.scores, "udr": agreed})
 
 
 class _Data:
@@ -159,12 +179,12 @@ class _Data:
         self.there: dict[str, bool] = {}
 
     def is_there(self, entry: Entry) -> bool:
-        found = self.there.get(data := entry.data)
-        if found is None:
+        if (data := entry.data) not in self.there:
+            self.there[data] = False
             with suppress(ValueError, OSError):
                 self.of(entry.run)
-            found = self.there[data] = isinstance(self.loaded[repr(identity(entry.run.data))], Dataset)
-        return found
+                self.there[data] = True
+        return self.there[data]
 
     def of(self, run: Run) -> Dataset:
         key = repr(identity(run.data))

@@ -68,7 +68,8 @@ def is_current(scores: Mapping[str, Any], metrics: str | Sequence[str]) -> bool:
     made = scores.get("scored")
     if not isinstance(made, Mapping) or made.get("version") != SCORING:
         return False
-    return made["metrics"] == "all" or (metrics != "all" and set(asked_for(metrics)) <= set(made["metrics"]))
+    has = made.get("metrics")
+    return has == "all" or (metrics != "all" and isinstance(has, list) and set(asked_for(metrics)) <= set(has))
 
 
 def agreement(posteriors: Sequence[tuple[np.ndarray, np.ndarray]]) -> Score:

@@ -1,11 +1,11 @@
 """Whether all that a study stores is whole; and, where it is not, what is to be trained or measured again."""
 
-import os
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, fields
 from pathlib import Path
+from typing import Any
 
-from partita.studies._index import Known, folders_with_age, nothing_collected
+from partita.studies._index import Known, folders_with_age, names_in, nothing_collected
 from partita.studies.run import Run
 from partita.studies.store import Store
 from partita.training.checkpoint import NAMES, read_checkpoint
@@ -41,8 +41,8 @@ def survey(
     store: Store, *, deep: bool = True, known: Known | None = None, without: Collection[str] = frozenset()
 ) -> Survey:
     """Reads every file of the study and checks digests, names and shapes; ValueError when it holds no runs. Unless
-    `deep`, files that nobody has written since they were found whole are not read again; then `known` may be what
-    `Store.look_up` said just now, and runs `without` interest are left out.
+    `deep`, files that nobody has written since they were found whole are not read again, nor are checkpoints; then
+    `known` may be what `Store.look_up` said just now, and runs `without` interest are left out.
 
     Scores that are damaged are named, but their run counts as what it is: they are measured again.
     """
@@ -61,14 +61,12 @@ def survey(
                 else:
                     unknown.append(entry.path)
     for path in unknown:
-        if os.listdir(path):
+        if names_in(path):
             _look(store, Path(path), found)
     if not without and not any(getattr(found, each.name) for each in fields(found)):
         store.folders()  # says that there is nothing
-    for path in sorted(store.folder.glob("ensembles/**/*.safetensors")):
-        if path.name in NAMES:
-            whose = path.relative_to(store.folder).parent
-            found.checkpoints.extend(_damage(str(whose), path, lambda path=path: read_checkpoint(path)))
+    if deep:
+        found.checkpoints.extend(_damaged_checkpoints(store.folder))
     for runs in (found.finished, found.diverged, found.unfinished) if unknown else ():  # else they are in order
         runs.sort(key=lambda run: (run.setting, run.seed))
     for damages in (found.damaged, found.lacking):
@@ -84,11 +82,10 @@ def _look(store: Store, folder: Path, found: Survey) -> None:
         found.damaged.append(Damage(folder.name, folder / "run.json", str(error)))
         return
     _with_its_functions(run, str(folder), found)
-    damaged = damage_of(store, run)
+    damaged, result = _checked(store, run)
     scores = _of(store, run, "scores.json", store.scores)
     found.damaged.extend(damaged + scores)
     if not damaged:
-        result = store.result(run)
         getattr(found, "unfinished" if result is None else result["status"]).append(run)
         if result is not None and not scores:
             store.note(run, whole=True)
@@ -102,18 +99,26 @@ def _with_its_functions(run: Run, folder: str, found: Survey) -> Run:
 
 def damage_of(store: Store, run: Run) -> list[Damage]:
     """What a run that has ended lacks, or has otherwise than it was written; nothing of one under way."""
-    damaged = _of(store, run, "result.json", store.result)
-    if damaged or store.result(run) is None:
-        return damaged
+    return _checked(store, run)[0]
+
+
+def _checked(store: Store, run: Run) -> tuple[list[Damage], dict[str, Any] | None]:
+    """The same, and how the run has ended. That is read once: one under way may end meanwhile, and is not looked at."""
+    try:
+        result = store.result(run)
+    except (ValueError, OSError) as error:
+        return [Damage(run.id, store.folder_of(run) / "result.json", str(error))], None
+    if result is None:
+        return [], None
     read = store.model if run.lacks is None else store.weights
     weights = _of(store, run, "weights.safetensors", read)
-    return weights + _of(store, run, "history.jsonl", lambda run: _check_history(store, run))
+    return weights + _of(store, run, "history.jsonl", lambda run: _check_history(store, run, result)), result
 
 
 def repair(store: Store, found: Survey) -> None:
     """Puts damaged files aside, so that the same `partita train` trains their runs again."""
     for damage in found.damaged:
-        folder = store.folder_named(damage.owner)
+        folder = damage.file.parent
         if damage.file.name == "run.json":  # nobody knows what the rest belongs to
             aside = sorted(path for path in folder.iterdir() if path.is_file())
         elif damage.file.name == "scores.json":
@@ -129,9 +134,8 @@ def repair(store: Store, found: Survey) -> None:
         move(damage.file, store.folder / "damaged" / damage.file.relative_to(store.folder))
 
 
-def _check_history(store: Store, run: Run) -> None:
+def _check_history(store: Store, run: Run, result: dict[str, Any]) -> None:
     path = store.folder_of(run) / "history.jsonl"
-    result = store.result(run) or {}
     if not path.exists():
         raise ValueError(f"{path} is missing")
     steps = store.history(run).get("step", ())
@@ -142,12 +146,19 @@ def _check_history(store: Store, run: Run) -> None:
 
 
 def _of(store: Store, run: Run, name: str, read: Callable[[Run], object]) -> list[Damage]:
-    return _damage(run.id, store.folder_of(run) / name, lambda: read(run))
-
-
-def _damage(owner: str, path: Path, read: Callable[[], object]) -> list[Damage]:
     try:
-        read()
+        read(run)
     except (ValueError, OSError) as error:
-        return [Damage(owner, path, str(error))]
+        return [Damage(run.id, store.folder_of(run) / name, str(error))]
     return []
+
+
+def _damaged_checkpoints(folder: Path) -> Iterator[Damage]:
+    for path in sorted(folder.glob("ensembles/**/*.safetensors")):
+        if path.name in NAMES:
+            try:
+                read_checkpoint(path)
+            except FileNotFoundError:  # a later one has taken its place, or the runs have ended
+                continue
+            except (ValueError, OSError) as error:
+                yield Damage(str(path.relative_to(folder).parent), path, str(error))
