@@ -13,7 +13,7 @@ from partita.structure.sized_groups import (
     block_values,
     groups_of_sizes,
     partitions_of_sizes,
-    weakest_cut,
+    weakest_split,
 )
 
 
@@ -112,12 +112,12 @@ def test_a_strong_pair_does_not_take_the_place_of_a_weak_four():
 
 def test_of_large_groups_the_splits_of_one_from_the_others_are_looked_at():
     chain = [Tie((k, k + 1), 4.0) for k in range(9)]
-    assert weakest_cut(chain, tuple(range(10)), 100) == pytest.approx(16 / 200)  # an end of the chain
-    assert weakest_cut(chain[:-1], tuple(range(10)), 100) == 0.0
+    assert weakest_split(chain, tuple(range(10)), 100)[0] == pytest.approx(16 / 200)  # an end of the chain
+    assert weakest_split(chain[:-1], tuple(range(10)), 100)[0] == 0.0
     assert (
-        weakest_cut([*chain[:3], *chain[4:7]], tuple(range(8)), 100) == 0.0
+        weakest_split([*chain[:3], *chain[4:7]], tuple(range(8)), 100)[0] == 0.0
     )  # two chains of four, in a group of eight
-    assert weakest_cut(chain, (3,), 100) == 0.0
+    assert weakest_split(chain, (3,), 100)[0] == 0.0
 
 
 def test_of_too_many_blocks_those_that_ties_connect(monkeypatch):

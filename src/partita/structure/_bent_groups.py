@@ -11,16 +11,17 @@ from partita.measures._ica import jade, picard
 from partita.structure._unbending import Bend, Start, Unbent, unbend
 from partita.structure.alignment import align
 from partita.structure.free_groups import Tie, grouped, pairs_of, threshold, ties
-from partita.structure.sized_groups import LEAST_TIE, partitions_of_sizes, weakest_cut
+from partita.structure.sized_groups import LEAST_TIE, partitions_of_sizes, weakest_split
 
 BENDS_BY = 0.02  # nats a row by which bending must be likelier, on rows held out
-PARTITIONS, PARTITIONS_OF_FEW = 5, 12  # at least, and less the number of latents: few have few partitions
+PARTITIONS, PARTITIONS_OF_FEW = 5, 16  # at least, and less the number of latents: few have few partitions
 SEARCH_STEPS = 200
 TURNED_AGAIN, FINALISTS = 2, 2
 TIED = 0.1  # nats a row that the strongest tie between groups counts against them, beyond what ties two, in units of it
 HOLDS = 2.0  # times what the weakest splits of groups would cut, nats a row, counts for them
 ROWS_TO_COMPARE, ALIKE = 500, 0.97  # R2 at which two sets of coordinates in groups are one
 RANDOM = 2  # rotations to start from, beside those of ICA
+SPLITS = 3  # groups that are tried apart, those first that hold together the least
 CUTS = (1.0, 1.5, 2.2, 3.3, 5.0, 7.5)  # factors of what ties, at which groups are cut where none are given
 
 
@@ -59,7 +60,8 @@ def bent_of_sizes(
 
 
 def bent_freely(white: np.ndarray, rotation: np.ndarray, seed: int) -> BentGroups | None:
-    """Partitions at several cuts of what ties coordinates, of linear ones and then of those that are half unbent."""
+    """Partitions at several cuts of what ties coordinates, of linear ones and then of those that are half unbent. The
+    best is then merged where it is still tied, and split where that is better."""
     cuts = _cuts(white @ rotation, CUTS)
     if len(cuts) < 2:
         return None
@@ -72,7 +74,8 @@ def bent_freely(white: np.ndarray, rotation: np.ndarray, seed: int) -> BentGroup
                 starts.setdefault((bend is each.codes, frozenset(groups)), Start(bend, groups))
     ended += [search([start])[0] for start in starts.values()]
     ended = [unbend(white, [each.on], seed)[0] for each in _best(ended, white, FINALISTS)]
-    best = _best([*ended, *_merged(_best(ended, white)[0], white, seed)], white)[0]
+    ended += _merged(_best(ended, white)[0], white, seed)
+    best = _split(_best(ended, white)[0], white, seed)
     (straight,) = unbend(white, [_straight(rotation, best.start.groups, bends=False)], seed)
     return _kept(best, straight)
 
@@ -88,20 +91,34 @@ def _straight(rotation: np.ndarray, groups: Groups, seed: int = 0, *, bends: boo
 
 
 def _best(ended: Sequence[Unbent], white: np.ndarray, most: int = 1) -> list[Unbent]:
-    """The best that differ: the likeliest, less what still ties their groups, and with what would be cut if each group
-    fell apart where it is weakest. Likelihood alone takes parts of a large group for groups, and latents of one for
-    those of another: a mixture of Gaussians fills it badly, and what it holds together a bend can imitate."""
-
-    def worth(each: Unbent) -> float:
-        groups, tied = each.start.groups, ties(each.codes(white), least=LEAST_TIE)
-        holds = sum(weakest_cut(tied, group, len(white)) for group in groups)
-        return each.likelihood - TIED * max(0.0, left_over(tied, groups) - 1) + HOLDS * holds
-
+    """The best that differ."""
     found: list[Unbent] = []
-    for each in sorted(ended, key=worth, reverse=True):
+    for each in sorted(ended, key=partial(_worth, white), reverse=True):
         if len(found) < most and not any(_alike(each, other, white[:ROWS_TO_COMPARE]) for other in found):
             found.append(each)
     return found
+
+
+def _worth(white: np.ndarray, each: Unbent) -> float:
+    """The likelihood, less what still ties groups, and with what would be cut if each fell apart where it is weakest.
+    Likelihood alone takes parts of a large group for groups, and latents of one for those of another: a mixture of
+    Gaussians fills it badly, and what it holds together a bend can imitate."""
+    groups, tied = each.start.groups, ties(_turned_inside(each, white)(white), least=LEAST_TIE)
+    holds = sum(weakest_split(tied, group, len(white))[0] for group in groups)
+    return each.likelihood - TIED * max(0.0, left_over(tied, groups) - 1) + HOLDS * holds
+
+
+def _turned_inside(each: Unbent, white: np.ndarray) -> Bend:
+    """Coordinates that are as independent as a turn inside each group makes them: those of a group may be any turn of
+    each other, which ties even what is independent."""
+    codes = each.codes(white)
+    matrix = np.eye(codes.shape[1])
+    for group in map(list, each.start.groups):
+        if len(group) > 1:
+            centre, inside = _whitening(codes[:, group])
+            turn = turned(partial(picard, seed=0), (codes[:, group] - centre) @ inside)
+            matrix[np.ix_(group, group)] = inside @ turn
+    return each.codes.mapped(matrix, codes.mean(0))
 
 
 def _alike(one: Unbent, other: Unbent, white: np.ndarray) -> bool:
@@ -119,6 +136,22 @@ def _merged(ended: Unbent, white: np.ndarray, seed: int) -> list[Unbent]:
             return found
         (ended,) = unbend(white, [Start(ended.codes, groups)], seed, SEARCH_STEPS)
         found.append(ended)
+
+
+def _split(best: Unbent, white: np.ndarray, seed: int) -> Unbent:
+    """What groups become that fall apart where they are weakest, as long as that is better."""
+    while True:
+        groups, bend = best.start.groups, _turned_inside(best, white)
+        tied = ties(bend(white), least=LEAST_TIE)
+        splits = sorted(weakest_split(tied, group, len(white)) for group in groups if len(group) > 1)
+        tried = []
+        for _, *parts in splits[:SPLITS]:
+            others = [group for group in groups if not set(group) & set(parts[0])]
+            tried += unbend(white, [Start(bend, (*others, *parts))], seed, SEARCH_STEPS)
+        now = _best([best, *tried], white)[0]
+        if now is best:
+            return best
+        best = now
 
 
 def _joined(found: list[Tie], groups: Groups) -> Groups | None:
@@ -143,10 +176,13 @@ def _cuts(codes: np.ndarray, factors: Sequence[float]) -> list[Groups]:
 def _made_independent(bend: Bend, white: np.ndarray, solve: Callable[[np.ndarray], np.ndarray]) -> Bend:
     """Bent coordinates made white and turned by ICA, as rows are: half unbent they show more."""
     codes = bend(white)
-    centre = codes.mean(0)
-    values, vectors = np.linalg.eigh(np.cov(codes.T, bias=True))
-    matrix = vectors / np.sqrt(np.maximum(values, 1e-9))
+    centre, matrix = _whitening(codes)
     return bend.mapped(matrix @ turned(solve, (codes - centre) @ matrix), centre)
+
+
+def _whitening(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    values, vectors = np.linalg.eigh(np.cov(codes.T, bias=True))
+    return codes.mean(0), vectors / np.sqrt(np.maximum(values, 1e-9))
 
 
 def turned(solve: Callable[[np.ndarray], np.ndarray], white: np.ndarray) -> np.ndarray:

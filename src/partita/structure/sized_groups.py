@@ -93,8 +93,10 @@ def block_values(found: Sequence[Tie], sizes: set[int], shape: tuple[int, ...]) 
     values: dict[Block, float] = {(k,): 0.0 for k in range(latents)}
 
     def valued(blocks: Sequence[Block]) -> dict[Block, float]:
-        inside, cut = _held_by(found, blocks, rows)
-        return dict(zip(blocks, (inside + HOLDS * cut).tolist()))
+        if not blocks:
+            return {}
+        inside, cut = _cut(found, blocks, rows)
+        return dict(zip(blocks, (inside + HOLDS * cut.min(1)).tolist()))
 
     if sum(comb(latents, size) for size in sizes) <= MAX_EXACT:
         for size in sorted(sizes - {1}):
@@ -113,29 +115,34 @@ def block_values(found: Sequence[Tie], sizes: set[int], shape: tuple[int, ...]) 
     return values
 
 
-def weakest_cut(found: Sequence[Tie], group: Block, rows: int) -> float:
-    """What of the ties of a group its weakest split into two would cut, nats; of a single coordinate, nothing."""
-    return float(_held_by(found, [tuple(sorted(group))], rows)[1][0]) if len(group) > 1 else 0.0
+def weakest_split(found: Sequence[Tie], group: Block, rows: int) -> tuple[float, Block, Block]:
+    """The two parts of a group that share the least, after what of its ties they would cut, nats; of a single
+    coordinate, nothing, itself and none."""
+    if len(group) == 1:
+        return 0.0, group, ()
+    group = tuple(sorted(group))
+    cut = _cut(found, [group], rows)[1][0]
+    weakest = int(cut.argmin())
+    part = tuple(group[k] for k in sorted(_splits(len(group))[1][weakest]))
+    return float(cut[weakest]), part, tuple(k for k in group if k not in part)
 
 
-def _held_by(found: Sequence[Tie], blocks: Sequence[Block], rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """What blocks of one size hold, nats, and what the weakest split of each would cut."""
-    if not blocks:
-        return np.zeros(0), np.zeros(0)
+def _cut(found: Sequence[Tie], blocks: Sequence[Block], rows: int) -> tuple[np.ndarray, np.ndarray]:
+    """What blocks of one size hold, nats, and what each of their splits would cut, (blocks, splits)."""
     shared = {tie.members: tie.strength**2 / (2 * rows) for tie in found}
-    parts, cuts = _splits(len(blocks[0]))
+    parts, _, cuts = _splits(len(blocks[0]))
     held = np.array([[shared.get(tuple(block[k] for k in part), 0.0) for part in parts] for block in blocks])
-    return held.sum(1), (held @ cuts.T).min(1)
+    return held.sum(1), held @ cuts.T
 
 
 @cache
-def _splits(size: int) -> tuple[list[Block], np.ndarray]:
-    """All two, three and four of so many; and, of each split into two, which of these it cuts."""
+def _splits(size: int) -> tuple[list[Block], list[set[int]], np.ndarray]:
+    """All two, three and four of so many; one side of each split into two; and which of the former it cuts."""
     parts = [part for members in (2, 3, 4) for part in combinations(range(size), members)]
     sides = [{k} for k in range(size)]
     if size <= LARGEST_SPLIT:
         sides = [{0, *others} for members in range(size - 1) for others in combinations(range(1, size), members)]
-    return parts, np.array([[0 < len(side & set(part)) < len(part) for part in parts] for side in sides], float)
+    return parts, sides, np.array([[0 < len(side & set(part)) < len(part) for part in parts] for side in sides], float)
 
 
 def _beside(block: Block, near: Mapping[int, set[int]]) -> set[int]:
