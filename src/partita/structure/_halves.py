@@ -17,11 +17,13 @@ QUARTERS = 4
 @dataclass(frozen=True)
 class Agreement:
     """`least` R2 of a judged group from what a half of the rows shows in its place; `regrouped`, how many of `asked`
-    parts of the rows fall into the same groups."""
+    parts of the rows fall into the same groups. `bent`: no linear unmixing of all rows shows the groups, and their ties
+    were not firm enough to ask on."""
 
     least: float
     regrouped: int = 0
     asked: int = 0
+    bent: bool = False
 
 
 def halves_agree(
@@ -31,14 +33,15 @@ def halves_agree(
     x: Any,
     sizes: tuple[int, ...] | None,
     enough: float,
+    firm: bool,
     time: bool,
     seed: int,
 ) -> Agreement:
     """Two halves of the rows are unmixed anew. Where a linear unmixing of all rows shows the groups (R2 `enough`), the
     halves must show the same coordinates; the groups, which half of the rows may be too few to see, must show again in
-    all but a quarter, for each. Where it does not, the halves are unbent, on a surface of their own where rows are
-    curved, which takes as long as a fit, in groups of their own: told the sizes that all rows show, they agree on wrong
-    ones too."""
+    all but a quarter, for each. Where it does not, and the ties inside groups are `firm`, the halves are unbent, on a
+    surface of their own where rows are curved, which takes as long as a fit, in groups of their own: told the sizes
+    that all rows show, they agree on wrong ones too."""
     if not judged:
         return Agreement(0.0)
     x = codes if x is None else as_matrix(x, "x")
@@ -50,6 +53,8 @@ def halves_agree(
     whole = unmixed(x, latents, sizes, bends=False, seed=seed)
     least = _least(whole.codes(x), whole.groups, codes, groups, judged)
     bent = least < enough
+    if bent and not firm:
+        return Agreement(least, bent=True)
     if bent and (x is codes or rows < 2 * FEWEST_TO_BEND):
         return Agreement(least)
     least = 1.0 if bent else least

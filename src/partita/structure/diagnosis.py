@@ -23,6 +23,7 @@ FEWEST_ROWS = 120  # two halves that can be unmixed
 NOTHING = 0.01  # nats of KL: a latent with less carries nothing
 BETWEEN = 0.05  # nats between groups, less the null; so much does not make one group of two either
 ACROSS, ACROSS_NATS = 8.0, 0.025  # deviations, and nats, that two coordinates of different groups may share
+FIRM = 1.5  # times as firmly as chance allows must the weakest group be tied where rows are bent: a bend ties, too
 COHESION = 3.0  # deviations by which two parts of a group share more than chance
 GAUSSIAN = 2.0  # times the Anderson-Darling distance that ICA finds in Gaussian noise
 AGREEMENT = 0.9  # R2 of every group of one half of the rows from that of all
@@ -81,7 +82,8 @@ def diagnose_groups(
     different groups share no more than chance and the groups as a whole at most 0.05 nats (by nearest neighbours, less
     the null); at most one latent by itself is Gaussian, since two could be turned into each other; two halves of
     the rows, unmixed anew, show every group again (R2 at least 0.9), and so do all rows but a quarter, grouped anew;
-    and the model is not far worse than PCA.
+    and the model is not far worse than PCA. Where no linear unmixing shows the groups, the ties inside them must be 1.5
+    times what chance allows, since a bend can tie as well.
 
     Parameters
     ----------
@@ -148,11 +150,16 @@ def diagnose_groups(
     if not (say.unclear or say.wrong):  # it takes longest, and the verdict is known
         clear = tuple(group for group in alive if not set(group) <= gaussian)
         sizes = None if found else tuple(map(len, blocks))
-        _check_agreement(say, halves_agree(codes, blocks, clear, x, sizes, AGREEMENT, time, seed))
+        firm = say.numbers.get("cohesion", FIRM) >= FIRM
+        _check_agreement(say, halves_agree(codes, blocks, clear, x, sizes, AGREEMENT, firm, time, seed))
     return say.verdict()
 
 
 def _check_agreement(say: Findings, halves: Agreement) -> None:
+    if halves.bent:
+        tied = f"the weakest group is tied {say.numbers['cohesion']:.1f} times as firmly as chance allows"
+        say.unclear.append(f"the rows are bent, and {tied}: a bend can do that, and {FIRM} times are asked for")
+        return
     say.numbers["agreement"] = least = halves.least
     if least < AGREEMENT:
         say.wrong.append(f"two halves of the rows do not show the same groups (R2 {least:.2f} of the worst)")
