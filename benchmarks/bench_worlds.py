@@ -17,7 +17,7 @@ import subprocess
 import sys
 import time
 import warnings
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from datetime import date
 from pathlib import Path
 
@@ -107,15 +107,26 @@ def main() -> None:
     parser.add_argument("--seeds", default="0:20")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--rows", type=Path, help="write every world's row here, one JSON line each")
+    parser.add_argument(
+        "--rows", type=Path, help="keep every world's row here, a JSON line each; what it has is not done again"
+    )
     parser.add_argument("--record", action="store_true", help="keep range, commit and result in worlds.json")
     asked = parser.parse_args()
     low, high = map(int, asked.seeds.split(":"))
     jobs = [
         (family, seed, {"device": asked.device}) for seed in range(low, high) for family in asked.families.split(",")
     ]
+    rows = []
+    if asked.rows is not None and asked.rows.exists():
+        rows = [json.loads(line) for line in asked.rows.read_text().splitlines()]
+    known = {(row["family"], row["seed"]) for row in rows}
     with ProcessPoolExecutor(asked.processes, mp_context=multiprocessing.get_context("spawn")) as pool:
-        rows = list(pool.map(fitted, jobs))
+        for each in as_completed([pool.submit(fitted, job) for job in jobs if job[:2] not in known]):
+            rows.append(each.result())
+            if asked.rows is not None:
+                with asked.rows.open("a") as file:
+                    file.write(json.dumps(rows[-1]) + "\n")
+    rows.sort(key=lambda row: row["seed"])
     print("| family | solved | 95 % interval | ICA solves | mean R2, ceiling | below ICA by > .01 | CPU s, median |")
     print("|---|---|---|---|---|---|---|")
     results = []
@@ -133,8 +144,6 @@ def main() -> None:
     for row in rows:
         if row["r2"] <= row["ceiling"] - WITHIN:
             print(row)
-    if asked.rows:
-        asked.rows.write_text("".join(json.dumps(row) + "\n" for row in rows))
     if asked.record:
         commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
         told = json.loads(RECORD.read_text()) if RECORD.exists() else []

@@ -4,6 +4,7 @@ import pytest
 from partita import Disentangler, data
 from partita.structure import Diagnosis, diagnose_groups, unmixed
 from partita.structure._beside_pca import beside_pca
+from partita.structure._halves import halves_agree
 
 MADE = data.load("groups", size=1500, seed=101)
 
@@ -142,3 +143,24 @@ def test_groups_of_bent_rows_hold_given_or_found(found):
     assert parts.bend is not None
     said = diagnose_groups(parts.codes(made.x), parts.groups, made.x, found=found)
     assert said.verdict == "groups hold"
+
+
+def test_of_bent_rows_firm_ties_are_asked_for():
+    made = data.load(
+        "groups", groups=(2, 2), seed=3, size=1000, features=8, noise=0.05, mixing="nonlinear", condition=10
+    )
+    groups = ((0, 1), (2, 3))
+    found = halves_agree(made.truth, groups, groups, made.x, (2, 2), 0.999, False, False, 0)
+    assert found.against is not None
+    assert "a bend can tie" in found.against
+
+
+def test_halves_are_not_asked_where_rows_show_other_groups_without_sizes():
+    made = data.load("groups", groups=(2, 3, 1), seed=5, size=2000, noise=0.1)
+    told = unmixed(made.x, 6, (3, 3), bends=False)
+    found = halves_agree(told.codes(made.x), told.groups, told.groups, made.x, (3, 3), 0.9, True, False, 0)
+    assert found.against == "told no sizes, the rows show other groups: of 3, 2, 1"
+    same = unmixed(made.x, 6, (2, 3, 1), bends=False)
+    agreed = halves_agree(same.codes(made.x), same.groups, same.groups, made.x, (2, 3, 1), 0.9, True, False, 0)
+    assert agreed.against is None
+    assert agreed.least > 0.9

@@ -17,13 +17,12 @@ QUARTERS = 4
 @dataclass(frozen=True)
 class Agreement:
     """`least` R2 of a judged group from what a half of the rows shows in its place; `regrouped`, how many of `asked`
-    parts of the rows fall into the same groups. `bent`: no linear unmixing of all rows shows the groups, and their ties
-    were not firm enough to ask on."""
+    parts of the rows fall into the same groups. `against`: why there was no need to ask on, in words."""
 
     least: float
     regrouped: int = 0
     asked: int = 0
-    bent: bool = False
+    against: str | None = None
 
 
 def halves_agree(
@@ -39,9 +38,9 @@ def halves_agree(
 ) -> Agreement:
     """Two halves of the rows are unmixed anew. Where a linear unmixing of all rows shows the groups (R2 `enough`), the
     halves must show the same coordinates; the groups, which half of the rows may be too few to see, must show again in
-    all but a quarter, for each. Where it does not, and the ties inside groups are `firm`, the halves are unbent, on a
-    surface of their own where rows are curved, which takes as long as a fit, in groups of their own: told the sizes
-    that all rows show, they agree on wrong ones too."""
+    all but a quarter, for each, and not fall apart in all rows when no sizes are told. Where it does not, and the ties
+    inside groups are `firm`, the halves are unbent, on a surface of their own where rows are curved, which takes as
+    long as a fit, in groups of their own: told the sizes that all rows show, they agree on wrong ones too."""
     if not judged:
         return Agreement(0.0)
     x = codes if x is None else as_matrix(x, "x")
@@ -54,9 +53,14 @@ def halves_agree(
     least = _least(whole.codes(x), whole.groups, codes, groups, judged)
     bent = least < enough
     if bent and not firm:
-        return Agreement(least, bent=True)
+        return Agreement(least, against="the rows are bent, and a bend can tie a group as firmly as the weakest is")
     if bent and (x is codes or rows < 2 * FEWEST_TO_BEND):
         return Agreement(least)
+    free = whole.grouped_anew(x, None)
+    falls_apart = any(not any(set(group) <= set(part) for part in free) for group in whole.groups)
+    if not bent and sizes is not None and falls_apart:
+        sizes_found = ", ".join(str(size) for size in sorted(map(len, free), reverse=True))
+        return Agreement(least, against=f"told no sizes, the rows show other groups: of {sizes_found}")
     least = 1.0 if bent else least
     for half in (order[: rows // 2], order[rows // 2 :]):
         found = unmixed(x[half], latents, sizes, bends=bent, curves=bent, seed=seed)

@@ -81,9 +81,9 @@ def diagnose_groups(
     Groups hold where there are several; every two parts of a group share more than chance, in any split; coordinates of
     different groups share no more than chance and the groups as a whole at most 0.05 nats (by nearest neighbours, less
     the null); at most one latent by itself is Gaussian, since two could be turned into each other; two halves of
-    the rows, unmixed anew, show every group again (R2 at least 0.9), and so do all rows but a quarter, grouped anew;
-    and the model is not far worse than PCA. Where no linear unmixing shows the groups, the ties inside them must be 1.5
-    times what chance allows, since a bend can tie as well.
+    the rows, unmixed anew, show every group again (R2 at least 0.9), and so do all rows but a quarter, grouped anew; no
+    group falls apart when no sizes are told; and the model is not far worse than PCA. Where no linear unmixing shows
+    the groups, their ties must be 1.5 times what chance allows instead, since a bend can tie as well.
 
     Parameters
     ----------
@@ -156,12 +156,10 @@ def diagnose_groups(
 
 
 def _check_agreement(say: Findings, halves: Agreement) -> None:
-    if halves.bent:
-        tied = f"the weakest group is tied {say.numbers['cohesion']:.1f} times as firmly as chance allows"
-        say.unclear.append(f"the rows are bent, and {tied}: a bend can do that, and {FIRM} times are asked for")
-        return
     say.numbers["agreement"] = least = halves.least
-    if least < AGREEMENT:
+    if halves.against is not None:
+        say.wrong.append(halves.against)
+    elif least < AGREEMENT:
         say.wrong.append(f"two halves of the rows do not show the same groups (R2 {least:.2f} of the worst)")
     elif halves.regrouped < halves.asked:
         often = f"{halves.asked - halves.regrouped} times of {halves.asked}"
