@@ -56,7 +56,7 @@ def bent_of_sizes(
     first, *others = unbend(white, starts, seed, SEARCH_STEPS, settle=False)
     last = [first.on, *(each.on for each in _best(others, white, FINALISTS))]
     *ended, straight = unbend(white, [*last, _straight(rotation, groups, bends=False)], seed)
-    return _kept(_best(ended, white)[0], straight)
+    return _kept(_best([*ended, first, *others], white)[0], straight)
 
 
 def bent_freely(white: np.ndarray, rotation: np.ndarray, seed: int) -> BentGroups | None:
@@ -103,14 +103,23 @@ def _worth(white: np.ndarray, each: Unbent) -> float:
     """The likelihood, less what still ties groups, and with what would be cut if each fell apart where it is weakest.
     Likelihood alone takes parts of a large group for groups, and latents of one for those of another: a mixture of
     Gaussians fills it badly, and what it holds together a bend can imitate."""
-    groups, tied = each.start.groups, ties(_turned_inside(each, white)(white), least=LEAST_TIE)
-    holds = sum(weakest_split(tied, group, len(white))[0] for group in groups)
-    return each.likelihood - TIED * max(0.0, left_over(tied, groups) - 1) + HOLDS * holds
+    codes, groups = each.codes(white), each.start.groups
+    holds = sum(_holds(codes[:, list(group)]) for group in groups if len(group) > 1)
+    return each.likelihood - TIED * max(0.0, left_over(ties(codes), groups) - 1) + HOLDS * holds
+
+
+def _holds(codes: np.ndarray) -> float:
+    """What would be cut if the group of these coordinates fell apart where it is weakest, nats: the least of several
+    turns of them, since those of a group may be any turn of each other."""
+    rows, latents = codes.shape
+    centre, matrix = _whitening(codes)
+    inside = (codes - centre) @ matrix
+    turns = [codes, *(inside @ turned(solve, inside) for solve in (partial(picard, seed=0), jade))]
+    return min(weakest_split(ties(each, least=LEAST_TIE), tuple(range(latents)), rows)[0] for each in turns)
 
 
 def _turned_inside(each: Unbent, white: np.ndarray) -> Bend:
-    """Coordinates that are as independent as a turn inside each group makes them: those of a group may be any turn of
-    each other, which ties even what is independent."""
+    """Coordinates that are as independent as a turn inside each group makes them."""
     codes = each.codes(white)
     matrix = np.eye(codes.shape[1])
     for group in map(list, each.start.groups):
