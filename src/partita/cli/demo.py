@@ -27,7 +27,7 @@ def demo(
     methods = {  # the same extra weight, 8, on what shall be independent
         "vae": {},
         "beta_tcvae": {"beta": [9.0]},
-        "pdisvae": {"beta": [8.0], "anneal": [5 * steps // 8], "restarts": [4]},
+        "pdisvae": {"beta": [8.0], "anneal": [5 * steps // 8], "restarts": [8]},
     }
     settings = {"groups": (2, 1), "network": "small", "seeds": range(3), "steps": steps, "batch_size": 64}
     runs = []
