@@ -118,6 +118,8 @@ def test_of_large_groups_the_splits_of_one_from_the_others_are_looked_at():
         weakest_split([*chain[:3], *chain[4:7]], tuple(range(8)), 100)[0] == 0.0
     )  # two chains of four, in a group of eight
     assert weakest_split(chain, (3,), 100)[0] == 0.0
+    many = [Tie((k, k + 1, k + 2), 4.0) for k in range(98)]
+    assert weakest_split(many, tuple(range(100)), 100) == (pytest.approx(16 / 200), (0,), tuple(range(1, 100)))
 
 
 def test_of_too_many_blocks_those_that_ties_connect(monkeypatch):
@@ -171,7 +173,8 @@ def test_the_next_best_partitions_lack_a_group_of_the_best():
         assert sorted(k for group in other for k in group) == list(range(6))
         assert set(other) != set(first)
     assert partitions_of_sizes(codes, (2, 2, 2), None, 1) == [first]
-    assert partitions_of_sizes(codes, (6,), None, 3) == [((0, 1, 2, 3, 4, 5),)]
+    assert partitions_of_sizes(codes, (6,), None, 5) == [((0, 1, 2, 3, 4, 5),)]
+    assert partitions_of_sizes(codes, (1,) * 6, None, 5) == [tuple((k,) for k in range(6))]
 
 
 def test_partitions_come_best_first():

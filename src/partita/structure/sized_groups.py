@@ -71,8 +71,9 @@ def partitions_of_sizes(codes: np.ndarray, sizes: Sequence[int], noise: Any, mos
     values = block_values(ties(codes, noise, 0, LEAST_TIE), set(sizes), codes.shape)
     first = best_partition(sizes, values)
     found: dict[Groups, None] = {first.groups: None}
-    while first.exact and len(found) < most - UNLIKE:
-        chosen = _solved(sizes, [block for block in values if len(block) > 1], values, other_than=list(found))
+    several = [block for block in values if len(block) > 1]
+    while several and first.exact and len(found) < most - UNLIKE:
+        chosen = _solved(sizes, several, values, other_than=list(found))
         if chosen is None:
             break
         found[_in_order(chosen, sizes)] = None
@@ -123,26 +124,40 @@ def weakest_split(found: Sequence[Tie], group: Block, rows: int) -> tuple[float,
     group = tuple(sorted(group))
     cut = _cut(found, [group], rows)[1][0]
     weakest = int(cut.argmin())
-    part = tuple(group[k] for k in sorted(_splits(len(group))[1][weakest]))
+    part = tuple(group[k] for k in sorted(_sides(len(group))[weakest]))
     return float(cut[weakest]), part, tuple(k for k in group if k not in part)
 
 
 def _cut(found: Sequence[Tie], blocks: Sequence[Block], rows: int) -> tuple[np.ndarray, np.ndarray]:
     """What blocks of one size hold, nats, and what each of their splits would cut, (blocks, splits)."""
-    shared = {tie.members: tie.strength**2 / (2 * rows) for tie in found}
-    parts, _, cuts = _splits(len(blocks[0]))
-    held = np.array([[shared.get(tuple(block[k] for k in part), 0.0) for part in parts] for block in blocks])
-    return held.sum(1), held @ cuts.T
+    shared, size = {tie.members: tie.strength**2 / (2 * rows) for tie in found}, len(blocks[0])
+    if size <= LARGEST_SPLIT:
+        parts, cuts = _parts_and_cuts(size)
+        held = np.array([[shared.get(tuple(block[k] for k in part), 0.0) for part in parts] for block in blocks])
+        return held.sum(1), held @ cuts.T
+    inside, cut = np.zeros(len(blocks)), np.zeros((len(blocks), size))
+    for number, block in enumerate(blocks):
+        place = {k: position for position, k in enumerate(block)}
+        for members, nats in shared.items():
+            if place.keys() >= set(members):
+                inside[number] += nats
+                cut[number, [place[k] for k in members]] += nats
+    return inside, cut
 
 
 @cache
-def _splits(size: int) -> tuple[list[Block], list[set[int]], np.ndarray]:
-    """All two, three and four of so many; one side of each split into two; and which of the former it cuts."""
+def _sides(size: int) -> list[set[int]]:
+    """One side of each split of so many into two: of all, or of one from the others."""
+    if size > LARGEST_SPLIT:
+        return [{k} for k in range(size)]
+    return [{0, *others} for members in range(size - 1) for others in combinations(range(1, size), members)]
+
+
+@cache
+def _parts_and_cuts(size: int) -> tuple[list[Block], np.ndarray]:
+    """All two, three and four of so many; and which of these each split cuts."""
     parts = [part for members in (2, 3, 4) for part in combinations(range(size), members)]
-    sides = [{k} for k in range(size)]
-    if size <= LARGEST_SPLIT:
-        sides = [{0, *others} for members in range(size - 1) for others in combinations(range(1, size), members)]
-    return parts, sides, np.array([[0 < len(side & set(part)) < len(part) for part in parts] for side in sides], float)
+    return parts, np.array([[0 < len(side & set(part)) < len(part) for part in parts] for side in _sides(size)], float)
 
 
 def _beside(block: Block, near: Mapping[int, set[int]]) -> set[int]:
