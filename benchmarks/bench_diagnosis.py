@@ -11,13 +11,10 @@ again.
 """
 
 import argparse
-import json
-import multiprocessing
 import os
 import sys
 import time
 import warnings
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -26,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import numpy as np
 
-from bench_worlds import TEST_ROWS, WITHIN, ceiling, wilson
+from bench_worlds import TEST_ROWS, WITHIN, ceiling, kept_rows, wilson
 from partita.data import Dataset
 from partita.structure import align
 from worlds import FAMILIES, World, draw
@@ -151,17 +148,7 @@ def main() -> None:
     asked = parser.parse_args()
     low, high = map(int, asked.seeds.split(":"))
     jobs = [(family, seed) for seed in range(low, high) for family in asked.families.split(",")]
-    done = []
-    if asked.rows is not None and asked.rows.exists():
-        done = [json.loads(line) for line in asked.rows.read_text().splitlines()]
-        done = [row for row in done if (row["family"], row["seed"]) in set(jobs)]
-    known = {(row["family"], row["seed"]) for row in done}
-    with ProcessPoolExecutor(asked.processes, mp_context=multiprocessing.get_context("spawn")) as pool:
-        for each in as_completed([pool.submit(judged, job) for job in jobs if job not in known]):
-            done.append(each.result())
-            if asked.rows is not None:
-                with asked.rows.open("a") as file:
-                    file.write(json.dumps(done[-1]) + "\n")
+    done = kept_rows(judged, jobs, asked.processes, asked.rows)
     print("\n".join(table(done)))
     for row in done:
         if (row["verdict"] == "groups hold") != row["solved"]:

@@ -17,6 +17,7 @@ import subprocess
 import sys
 import time
 import warnings
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from datetime import date
 from pathlib import Path
@@ -101,6 +102,22 @@ def wilson(k: int, n: int) -> str:
     return f"{100 * low:.0f} to {100 * high:.0f} %"
 
 
+def kept_rows(work: Callable[[tuple], dict], jobs: list[tuple], processes: int, path: Path | None) -> list[dict]:
+    """The rows of jobs (family, seed, ...): those that the file has, and the others as they come, which it keeps."""
+    wanted, rows = {job[:2] for job in jobs}, []
+    if path is not None and path.exists():
+        rows = [json.loads(line) for line in path.read_text().splitlines()]
+        rows = [row for row in rows if (row["family"], row["seed"]) in wanted]
+    known = {(row["family"], row["seed"]) for row in rows}
+    with ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("spawn")) as pool:
+        for each in as_completed([pool.submit(work, job) for job in jobs if job[:2] not in known]):
+            rows.append(each.result())
+            if path is not None:
+                with path.open("a") as file:
+                    file.write(json.dumps(rows[-1]) + "\n")
+    return rows
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("families")
@@ -116,16 +133,7 @@ def main() -> None:
     jobs = [
         (family, seed, {"device": asked.device}) for seed in range(low, high) for family in asked.families.split(",")
     ]
-    rows = []
-    if asked.rows is not None and asked.rows.exists():
-        rows = [json.loads(line) for line in asked.rows.read_text().splitlines()]
-    known = {(row["family"], row["seed"]) for row in rows}
-    with ProcessPoolExecutor(asked.processes, mp_context=multiprocessing.get_context("spawn")) as pool:
-        for each in as_completed([pool.submit(fitted, job) for job in jobs if job[:2] not in known]):
-            rows.append(each.result())
-            if asked.rows is not None:
-                with asked.rows.open("a") as file:
-                    file.write(json.dumps(rows[-1]) + "\n")
+    rows = kept_rows(fitted, jobs, asked.processes, asked.rows)
     rows.sort(key=lambda row: row["seed"])
     print("| family | solved | 95 % interval | ICA solves | mean R2, ceiling | below ICA by > .01 | CPU s, median |")
     print("|---|---|---|---|---|---|---|")

@@ -3,8 +3,7 @@
 Many starts of one setting train at once; each group's codes, drawn from the posteriors, then predict column, row and
 size by their 8 nearest neighbours, which also sees a mirrored or bent coordinate. (The means alone say more than the
 model does: sizes are five values, and what orders the means of one of them lies far below the posterior's own noise.)
-A start counts where one group knows column and row (R2 above
-0.75) and not size (below 0.25), and the other the reverse.
+A start counts where one group knows column and row (R2 above 0.75) and not size (below 0.25), the other the reverse.
 
 `--warm` begins without groups, `beta_vae:2` (KL with weight 2) or `tc:4` (TC with extra weight 4), for half of the
 steps, then regroups by the smallest PC. `--anneal` is pdisvae's, in both halves of a TC start. Every seed has as many

@@ -94,7 +94,7 @@ def _forked(words: list[str], folder: Path, said: Path) -> int:
             status = 0
         except SystemExit as end:
             status = int(end.code or 0)
-        except BaseException:
+        except BaseException:  # said, and the status is 1; what escaped would run pytest on in this copy of it
             traceback.print_exc()
         finally:
             sys.stdout.flush()
