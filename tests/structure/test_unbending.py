@@ -66,6 +66,28 @@ def test_log_density_is_that_of_mixtures_and_a_jacobian_in_float64():
         np.testing.assert_allclose(found[c], expected, rtol=1e-4, atol=1e-3)
 
 
+@pytest.mark.parametrize("peaks", [0.15, 0.5], ids=["no row in the fold", "rows in the fold"])
+def test_no_fold_is_taken_for_a_likely_map(peaks):
+    """Two peaks laid over each other have half the room, and so up to log 2 more density than there is. Against the
+    density that the rows were drawn from."""
+    rng = np.random.default_rng(0)
+    side, n = rng.choice([-1.0, 1.0], 1200), 1200
+    y = np.stack([side + peaks * rng.standard_normal(n), rng.uniform(-1, 1, n)], 1)
+    halves = [np.exp(-0.5 * ((y[:, 0] - at) / peaks) ** 2) / (peaks * np.sqrt(2 * np.pi)) for at in (-1, 1)]
+    truth = (np.log(0.5 * (halves[0] + halves[1])) - np.log(2))[held_out_rows(n)[1]].mean()
+    # z = y - 1.25 tanh(2 y): rises through both peaks, and falls in the gap between them
+    straight = Bend.straight(np.eye(2))
+    enter, leave = straight.enter.copy(), straight.leave.copy()
+    enter[0], leave[0, 0] = (2.0, 0.0), -1.25
+    folded = Bend(np.eye(2), enter, straight.offset, leave, straight.shift)
+    grid = np.stack([np.linspace(-1.5, 1.5, 7), np.zeros(7)], 1)
+    assert (np.diff(folded(grid)[:, 0]) < 0).any()
+    ended = unbend(y, [Start(folded, ((0,), (1,))), Start(straight, ((0,), (1,)))], steps=150)
+    for each in ended:
+        assert each.likelihood < truth + 0.05
+    assert max(each.likelihood for each in ended) > truth - 0.15
+
+
 def test_a_flow_begins_at_its_start():
     y = two_rings(300)
     rotation = np.linalg.qr(np.random.default_rng(3).standard_normal((4, 4)))[0]
@@ -131,7 +153,7 @@ def test_mixtures_are_as_likely_as_those_of_scikit_learn():
     from sklearn.mixture import GaussianMixture
 
     z, fresh = (np.stack([two_rings(1500, seed), bent(two_rings(1500, seed))])[:, :, :2] for seed in (0, 1))
-    parts = _mixtures(torch.tensor(z), seed=0)
+    parts = _mixtures(torch.tensor(z), seed=0, fitted=3000)
     found = torch.logsumexp(_log_parts(torch.tensor(fresh), *parts), -1).mean(1).numpy()
     for c in range(2):
         other = GaussianMixture(24, random_state=0, reg_covar=2e-3, max_iter=20, tol=0, init_params="k-means++")

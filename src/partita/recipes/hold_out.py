@@ -25,8 +25,9 @@ class HoldOut:
     `blocks` holds out contiguous stretches instead of single rows: neighbours in a recording resemble each other, so
     that single rows of it are no test. The choice depends on the number of rows alone: all runs are judged alike.
     Weights are judged `by` the "loss", or by the "bound" on log p(x) alone, at the start too: a start with independent
-    groups is left only for a better model of the rows. Where nobody asked for it (`unasked`), too few rows are no
-    error: then none are held out.
+    groups is left only for a better model of the rows, which also reconstructs them no worse. (A bound gains whole nats
+    where groups are bent until they look Gaussian, as the prior is, and nothing is known better for it.) Where nobody
+    asked for it (`unasked`), too few rows are no error: then none are held out.
     """
 
     judging: float = 0.0

@@ -1,14 +1,14 @@
 """Groups of coordinates that are bent: the search for groups and a bend that together make rows held out likely."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
 from partita.distributions import Groups
 from partita.measures._ica import jade, picard
-from partita.structure._unbending import Bend, Start, Unbent, unbend
+from partita.structure._unbending import Bend, Start, Unbent, cross_validated, unbend
 from partita.structure.alignment import align
 from partita.structure.free_groups import Tie, grouped, pairs_of, threshold, ties
 from partita.structure.sized_groups import LEAST_TIE, partitions_of_sizes, weakest_split
@@ -16,9 +16,9 @@ from partita.structure.sized_groups import LEAST_TIE, partitions_of_sizes, weake
 BENDS_BY = 0.02  # nats a row by which bending must be likelier, on rows held out
 PARTITIONS, PARTITIONS_OF_FEW = 5, 16  # at least, and less the number of latents: few have few partitions
 SEARCH_STEPS = 200
-TURNED_AGAIN, FINALISTS = 2, 2
-TIED = 0.1  # nats a row that the strongest tie between groups counts against them, beyond what ties two, in units of it
-HOLDS = 0.5  # times what the weakest splits of groups would cut, nats a row, counts for them
+TURNED_AGAIN, FINALISTS = 2, 4
+TIED = 0.3  # nats a row that the strongest tie between groups counts against them, beyond what ties two, in units of it
+HOLDS = 1.0  # times what the weakest splits of groups would cut, nats a row, counts for them
 ROWS_TO_COMPARE, ALIKE = 500, 0.97  # R2 at which two sets of coordinates in groups are one
 RANDOM = 2  # rotations to start from, beside those of ICA
 SPLITS = 3  # groups that are tried apart, those first that hold together the least
@@ -56,7 +56,7 @@ def bent_of_sizes(
     first, *others = unbend(white, starts, seed, SEARCH_STEPS, settle=False)
     last = [first.on, *(each.on for each in _best(others, white, FINALISTS))]
     *ended, straight = unbend(white, [*last, _straight(rotation, groups, bends=False)], seed)
-    return _kept(_best([*ended, first, *others], white)[0], straight)
+    return _kept(max(ended, key=partial(_worth_to_all, white)), straight)
 
 
 def bent_freely(white: np.ndarray, rotation: np.ndarray, seed: int) -> BentGroups | None:
@@ -106,6 +106,11 @@ def _worth(white: np.ndarray, each: Unbent) -> float:
     codes, groups = each.codes(white), each.start.groups
     holds = sum(_holds(codes[:, list(group)]) for group in groups if len(group) > 1)
     return each.likelihood - TIED * max(0.0, left_over(ties(codes), groups) - 1) + HOLDS * holds
+
+
+def _worth_to_all(white: np.ndarray, each: Unbent) -> float:
+    """The same by a likelihood of all rows, which takes a second: for the last decision."""
+    return _worth(white, replace(each, likelihood=cross_validated(white, each.codes, each.start.groups)))
 
 
 def _holds(codes: np.ndarray) -> float:

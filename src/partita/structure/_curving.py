@@ -15,7 +15,7 @@ from torch import Tensor
 CURVED = 0.9  # share of what lies off the plane that kernels leave, below which rows are curved; of flat ones, 1
 KERNEL_WIDTHS, RIDGE = (4.0, 2.0), 0.1  # widths in deviations of a coordinate, times the root of their number
 ROWS_LOOKED_AT, STRETCHES = 3000, 20  # stretches of rows in turn are fitted and judged: neighbours in time are alike
-HIDDEN, MODELS = 64, 3
+HIDDEN, MODELS = 64, 6
 STEPS, LOOK_EVERY, BATCH = 1500, 150, 256
 RATE, DECAY, LARGEST_GRADIENT = 2e-3, 1e-4, 5.0
 HELD_OUT = 5  # of so many stretches, one

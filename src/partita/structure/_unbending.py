@@ -3,6 +3,10 @@
 Maximum likelihood: log p(y) = sum_g log p_g(z_g) + log |det dz/dy|, each p_g a mixture of Gaussians. h starts at 0, so
 a fit starts at the linear unmixing R and bends it only as far as rows held out gain by it. Several starts, with groups
 of the same sizes, are fitted side by side, and the worse half of all but the first is given up on the way.
+
+That is a density only where no two y have one z: a map that folds the rows in two seems likelier by up to log 2. h is
+bounded, so the map is one to one if its determinant vanishes nowhere (Hadamard); a sign that changes between rows, or
+where one is on its way to another, is a fold, and counts so much against it that none is kept.
 """
 
 import math
@@ -21,10 +25,13 @@ HALVED_AT = (100,)  # steps after which the better half of the starts goes on
 BATCH = 256
 RATE, LAST_RATE, DECAY = 5e-3, 1e-4, 1e-3
 HELD_OUT = 0.2
-COMPONENTS = {1: 12, 2: 24}  # of a mixture; of larger groups as of two
-ROWS_A_COMPONENT = 40
+COMPONENTS = {1: 12, 2: 24}  # of a mixture, at most; of larger groups as of two
+ROWS_A_NUMBER = 12  # that a mixture has: with fewer, large groups look less likely than their parts
 ROWS_FOR_MIXTURES, EM_STEPS, LEAST_VARIANCE = 2000, 20, 2e-3
 LARGEST_GRADIENT = 5.0
+FOLDS, ROWS_TO_CROSS = 5, 4000
+GOLDEN = (5**0.5 - 1) / 2  # multiples of it, less their whole part, fill the way from 0 to 1 evenly
+FLAT = 0.01  # determinant below which it is taken on as a straight line, through 0: at 1 a fit starts
 
 
 @dataclass(frozen=True)
@@ -117,6 +124,23 @@ def unbend(
     return [Unbent(flow.starts[c], flow.codes(c), float(best[c])) for c in order]
 
 
+def cross_validated(y: np.ndarray, bend: Bend, groups: Groups, seed: int = 0) -> float:
+    """The mean log-density of rows y (n, K) that a bend gives them, nats: each fold by mixtures of the others. Unlike
+    the rows that a fit holds out it is of all rows, so that chance says less; but the bend has seen most of them."""
+    some = np.random.default_rng(seed).permutation(len(y))[:ROWS_TO_CROSS]
+    folds = np.array_split(some[: len(some) // FOLDS * FOLDS], FOLDS)
+    others = [np.concatenate([fold for fold in folds if fold is not each]) for each in folds]
+    rows = np.concatenate(folds)
+    parts = (bend.rotation, bend.enter, bend.offset, bend.leave, bend.shift)
+    _, slope = _bent([torch.tensor(part)[None] for part in parts], torch.tensor(y[rows]))
+    total, codes = float(torch.linalg.slogdet(slope)[1].mean()), torch.tensor(bend(y))
+    for group in map(list, groups):
+        own = codes[:, group]
+        mixtures = _mixtures(torch.stack([own[each] for each in others]), seed, len(others[0]))
+        total += float(torch.logsumexp(_log_parts(torch.stack([own[fold] for fold in folds]), *mixtures), -1).mean())
+    return total
+
+
 class _Flow:
     """The networks and mixtures of several starts: each parameter has a leading axis of starts, and so has the best
     network so far."""
@@ -130,23 +154,41 @@ class _Flow:
         self.blocks = [slice(end - len(group), end) for group, end in zip(starts[0].groups, ends.tolist())]
         some = y[np.random.default_rng(seed).permutation(len(y))[:ROWS_FOR_MIXTURES]]
         codes = torch.tensor(np.stack([bend(some) for bend in bends]))
-        self.mixtures = [part.float() for block in self.blocks for part in _mixtures(codes[:, :, block], seed)]
+        self.mixtures = [part.float() for block in self.blocks for part in _mixtures(codes[:, :, block], seed, len(y))]
         self.best = [p.clone() for p in self.network]
+        slope = _bent(self.network, _tensor(some))[1]
+        self.side = torch.linalg.slogdet(slope)[0].sum(1, keepdim=True).sign()  # that of most rows
         self._optimise([])
 
     def log_density(self, y: Tensor) -> Tensor:
         """(starts, rows)."""
         z, slope = _bent(self.network, y)
-        total = torch.linalg.slogdet(slope)[1]
+        total = self._log_volume(slope)
         for number, block in enumerate(self.blocks):
             total = total + torch.logsumexp(_log_parts(z[:, :, block], *self.mixtures[4 * number : 4 * number + 4]), -1)
         return total
+
+    def worth(self, y: Tensor) -> Tensor:
+        """The mean log-density of rows in random order, less what folds between two of them count, (starts,)."""
+        half = len(y) // 2
+        share = (GOLDEN * torch.arange(half, dtype=y.dtype) % 1)[:, None]
+        between = y[:half] * share + y[half : 2 * half] * (1 - share)
+        volume = self._log_volume(_bent(self.network, between)[1])
+        return self.log_density(y).mean(1) + (volume - math.log(FLAT)).clamp(max=0).sum(1) / len(y)
+
+    def _log_volume(self, slope: Tensor) -> Tensor:
+        """The logarithm of determinants on the side of 0 where a start began; below FLAT, where it would plunge, along
+        its tangent, so that a row on the other side is drawn back."""
+        sign, size = torch.linalg.slogdet(slope)
+        sign = self.side * sign
+        line = math.log(FLAT) + sign * torch.exp(size) / FLAT - 1
+        return torch.where((sign > 0) & (size > math.log(FLAT)), size, line)
 
     def step(self, batch: Tensor, rate: float) -> None:
         for group in self.optimiser.param_groups:
             group["lr"] = rate
         self.optimiser.zero_grad()
-        (-self.log_density(batch).mean(1).sum()).backward()
+        (-self.worth(batch).sum()).backward()
         _clip(self.network, len(self.starts))
         self.optimiser.step()
         fixed = [c for c, start in enumerate(self.starts) if not start.bends]
@@ -157,7 +199,7 @@ class _Flow:
 
     def looked_at(self, held: Tensor) -> Tensor:
         with torch.no_grad():
-            return torch.nan_to_num(self.log_density(held).mean(1), nan=-math.inf)
+            return torch.nan_to_num(self.worth(held), nan=-math.inf)
 
     def keep(self, better: Tensor) -> None:
         for place, p in zip(self.best, self.network):
@@ -173,6 +215,7 @@ class _Flow:
         self.network, self.mixtures, self.best = (
             [p.detach()[starts].clone() for p in parameters] for parameters in (self.network, self.mixtures, self.best)
         )
+        self.side = self.side[starts]
         self._optimise(gathered)
 
     def codes(self, start: int) -> "Bend":
@@ -222,10 +265,12 @@ def _log_parts(z: Tensor, logits: Tensor, centre: Tensor, diagonal: Tensor, lowe
     return weight[:, None] - 0.5 * off.square().sum(-1)
 
 
-def _mixtures(z: Tensor, seed: int) -> list[Tensor]:
-    """Logits, centres, log-diagonals and lower factors of mixtures fitted to z (starts, rows, size) by EM."""
+def _mixtures(z: Tensor, seed: int, fitted: int) -> list[Tensor]:
+    """Logits, centres, log-diagonals and lower factors of mixtures fitted to z (starts, rows, size) by EM; as many
+    components as so many rows bear, to which they will be fitted."""
     count, rows, size = z.shape
-    components = max(1, min(COMPONENTS.get(size, COMPONENTS[2]), rows // ROWS_A_COMPONENT))
+    numbers = 1 + size + size * (size + 1) // 2
+    components = max(1, min(COMPONENTS.get(size, COMPONENTS[2]), fitted // (ROWS_A_NUMBER * numbers)))
     drawn = torch.randperm(rows, generator=torch.Generator().manual_seed(seed))[:components]
     centre, logits = z[:, drawn], z.new_zeros(count, components)
     diagonal = (-torch.log(z.std(1)) + math.log(components) / size)[:, None].expand_as(centre)

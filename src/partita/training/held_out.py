@@ -22,8 +22,8 @@ class HeldOut:
     """What the first player's measures say of the rows held out for judging, always with the same noise, and at the
     weights where schedules end: so one look compares with another.
 
-    With `keep_best`, the parameters with the lowest loss so far (or the best bound, `HoldOut.by`) are kept, each
-    model's own. A model that finds nothing better for `patience` looks in a row has stopped: what becomes of it after
+    With `keep_best`, the parameters with the lowest loss so far are kept (or with the best bound of those that
+    reconstruct no worse than the first look, `HoldOut.by`), each model's own. A model that finds nothing better for `patience` looks in a row has stopped: what becomes of it after
     that is forgotten, while its neighbours go on.
     """
 
@@ -40,9 +40,12 @@ class HeldOut:
         )
         with torch.no_grad():
             self.names = [f"held_out_{name}" for name in self._quantities()[1]]
-        judged = ("held_out_recon", "held_out_kl") if ensemble.judged_by == "bound" else self.names[:1]
+        self.by_bound = ensemble.judged_by == "bound"
+        judged = ("held_out_recon", "held_out_kl") if self.by_bound else self.names[:1]
         self.judged = [self.names.index(name) for name in judged]
-        self.best_loss = torch.full((models,), torch.inf, device=device, dtype=torch.float32)
+        self.best_loss, self.first_recon = (
+            torch.full((models,), torch.inf, device=device, dtype=torch.float32) for _ in range(2)
+        )
         self.best_step, self.stale, self.stopped_at = (
             torch.zeros(models, dtype=torch.long, device=device) for _ in range(3)
         )
@@ -50,7 +53,7 @@ class HeldOut:
         self.step = torch.zeros((), dtype=torch.long, device=device)
         self._replay: Callable[[], Tensor] | None = None
         self._all_stopped: bool | None = None  # known only after a look: asking the device takes time
-        if ensemble.judged_by == "bound" and keep_best and ensemble.step == ensemble.began:
+        if self.by_bound and keep_best and ensemble.step == ensemble.began:
             self.look()  # a start that is good already is to be beaten
 
     def look(self) -> np.ndarray:
@@ -71,11 +74,15 @@ class HeldOut:
         if not self.keep_best:
             return {}
         kept = {"loss": self.best_loss, "step": self.best_step, "stale": self.stale, "stopped": self.stopped_at}
+        kept |= {"first_recon": self.first_recon} if self.by_bound else {}
         return {f"best/{name}": p for name, p in self.best.items()} | {f"held_out/{n}": v for n, v in kept.items()}
 
-    def _note(self, loss: Tensor) -> None:
-        going = self.stopped_at == 0
+    def _note(self, judged: Tensor) -> None:
+        going, loss = self.stopped_at == 0, judged.sum(0)
         better = going & (loss < self.best_loss)
+        if self.by_bound:
+            self.first_recon.copy_(torch.where(self.first_recon.isinf(), judged[0], self.first_recon))
+            better &= judged[0] <= self.first_recon
         for name, kept in self.best.items():
             mask = better.view(-1, *[1] * (kept.dim() - 1))
             kept.copy_(torch.where(mask, self.ensemble.parameters[name].detach(), kept))
@@ -101,7 +108,7 @@ class HeldOut:
         found = torch.stack(list(self._quantities()[1].values()))
         self.ensemble.ranks.share([found])  # what is decided by it is decided alike
         if self.keep_best:
-            self._note(found[self.judged].sum(0))
+            self._note(found[self.judged])
         return torch.cat([found, self.stopped_at.to(found).unsqueeze(0)])
 
     def _quantities(self) -> tuple[Tensor, dict[str, Tensor], dict[str, Tensor]]:
