@@ -7,7 +7,7 @@ default, and asked `diagnose(X)` of the rows it was fitted to. *Solved*: the lat
 own groups, is within .03 of the supervised ceiling, and every group has the size of the true one it is matched to.
 Hopeless: Gaussian groups, 60 to 200 rows, sizes wrong by one, a bend of condition 100, pure noise. Thresholds were
 chosen on seeds below 1,000; what is told uses seeds from 20,000 on. Worlds whose rows are in the file are not done
-again.
+again, and `bench_worlds.py --rows` reads the same file.
 """
 
 import argparse
@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import numpy as np
 
-from bench_worlds import TEST_ROWS, WITHIN, ceiling, kept_rows, wilson
+from bench_worlds import TEST_ROWS, WITHIN, by_ica, ceiling, kept_rows, wilson
 from partita.data import Dataset
 from partita.structure import align
 from worlds import FAMILIES, World, draw
@@ -114,7 +114,8 @@ def judged(job: tuple[str, int]) -> dict:
         "verdict": found.verdict, "reasons": list(found.reasons), "r2": round(match.r2, 4), "ceiling": round(top, 4),
         "solved": bool(same and match.r2 > top - WITHIN and not world.hopeless),
         "numbers": {name: round(float(value), 4) for name, value in found.numbers.items()},
-        "fit_s": round(fitted - began, 2), "diagnosis_s": round(ended - fitted, 2),
+        "seconds": round(fitted - began, 2), "diagnosis_s": round(ended - fitted, 2),
+        "ica": round(by_ica(train, test, world.told), 4) if family in FAMILIES else None,
     }  # fmt: skip
 
 

@@ -153,7 +153,7 @@ def test_mixtures_are_as_likely_as_those_of_scikit_learn():
     from sklearn.mixture import GaussianMixture
 
     z, fresh = (np.stack([two_rings(1500, seed), bent(two_rings(1500, seed))])[:, :, :2] for seed in (0, 1))
-    parts = _mixtures(torch.tensor(z), seed=0, fitted=3000)
+    parts = _mixtures(torch.tensor(z), seed=0, components=24)
     found = torch.logsumexp(_log_parts(torch.tensor(fresh), *parts), -1).mean(1).numpy()
     for c in range(2):
         other = GaussianMixture(24, random_state=0, reg_covar=2e-3, max_iter=20, tol=0, init_params="k-means++")

@@ -8,21 +8,28 @@ import numpy as np
 
 from partita.distributions import Groups
 from partita.measures._ica import jade, picard
-from partita.structure._unbending import Bend, Start, Unbent, cross_validated, unbend
+from partita.structure._unbending import Bend, Start, Unbent, components_of, cross_validated, unbend
 from partita.structure.alignment import align
 from partita.structure.free_groups import Tie, grouped, pairs_of, threshold, ties
-from partita.structure.sized_groups import LEAST_TIE, partitions_of_sizes, weakest_split
+from partita.structure.sized_groups import LEAST_TIE, partitions_of_sizes, splits_of, weakest_split
 
 BENDS_BY = 0.02  # nats a row by which bending must be likelier, on rows held out
 PARTITIONS, PARTITIONS_OF_FEW = 5, 16  # at least, and less the number of latents: few have few partitions
 SEARCH_STEPS = 200
 TURNED_AGAIN, FINALISTS = 2, 4
-TIED = 0.3  # nats a row that the strongest tie between groups counts against them, beyond what ties two, in units of it
-HOLDS = 1.0  # times what the weakest splits of groups would cut, nats a row, counts for them
+# Of given sizes, and found: nats a row that the strongest tie between groups counts against them, beyond what ties two,
+# in units of it; and times what the weakest splits of groups would cut, nats a row, counts for them. Groups that may be
+# merged would be, as long as that counts much.
+TIED, TIED_FOUND = 0.3, 0.1
+HOLDS, HOLDS_FOUND = 1.0, 0.5
 ROWS_TO_COMPARE, ALIKE = 500, 0.97  # R2 at which two sets of coordinates in groups are one
 RANDOM = 2  # rotations to start from, beside those of ICA
-SPLITS = 3  # groups that are tried apart, those first that hold together the least
+FEWEST_COMPONENTS = 4  # of the mixture of a group that is unbent
+SPLITS = 4  # of groups into two that are tried, those first that cut the least
 CUTS = (1.0, 1.5, 2.2, 3.3, 5.0, 7.5)  # factors of what ties, at which groups are cut where none are given
+
+
+Worth = Callable[[np.ndarray, Unbent], float]
 
 
 @dataclass(frozen=True)
@@ -49,12 +56,12 @@ def bent_of_sizes(
         starts += [_straight(turn, each, len(starts) + number) for number, each in enumerate(groupings)]
     first, *others = unbend(white, starts, seed, SEARCH_STEPS, settle=False)
     starts = [first.on, *(each.on for each in others[:TURNED_AGAIN])]
-    for each in _best([first, *others], white, TURNED_AGAIN):
+    for each in _best([first, *others], white, TURNED_AGAIN, _worth):
         for solve in (partial(picard, seed=seed), jade):
             bend = _made_independent(each.codes, white, solve)
             starts += [Start(bend, found) for found in partitions_of_sizes(bend(white), sizes, None, 2)]
     first, *others = unbend(white, starts, seed, SEARCH_STEPS, settle=False)
-    last = [first.on, *(each.on for each in _best(others, white, FINALISTS))]
+    last = [first.on, *(each.on for each in _best(others, white, FINALISTS, _worth))]
     *ended, straight = unbend(white, [*last, _straight(rotation, groups, bends=False)], seed)
     return _kept(max(ended, key=partial(_worth_to_all, white)), straight)
 
@@ -90,22 +97,26 @@ def _straight(rotation: np.ndarray, groups: Groups, seed: int = 0, *, bends: boo
     return Start(Bend.straight(rotation, seed), groups, bends)
 
 
-def _best(ended: Sequence[Unbent], white: np.ndarray, most: int = 1) -> list[Unbent]:
-    """The best that differ."""
+def _best(ended: Sequence[Unbent], white: np.ndarray, most: int = 1, worth: Worth | None = None) -> list[Unbent]:
+    """The best that differ; of groups that were found, where nothing else is said."""
     found: list[Unbent] = []
-    for each in sorted(ended, key=partial(_worth, white), reverse=True):
+    for each in sorted(ended, key=partial(worth or _worth_found, white), reverse=True):
         if len(found) < most and not any(_alike(each, other, white[:ROWS_TO_COMPARE]) for other in found):
             found.append(each)
     return found
 
 
-def _worth(white: np.ndarray, each: Unbent) -> float:
+def _worth(white: np.ndarray, each: Unbent, tied: float = TIED, hold: float = HOLDS) -> float:
     """The likelihood, less what still ties groups, and with what would be cut if each fell apart where it is weakest.
     Likelihood alone takes parts of a large group for groups, and latents of one for those of another: a mixture of
     Gaussians fills it badly, and what it holds together a bend can imitate."""
     codes, groups = each.codes(white), each.start.groups
     holds = sum(_holds(codes[:, list(group)]) for group in groups if len(group) > 1)
-    return each.likelihood - TIED * max(0.0, left_over(ties(codes), groups) - 1) + HOLDS * holds
+    return each.likelihood - tied * max(0.0, left_over(ties(codes), groups) - 1) + hold * holds
+
+
+def _worth_found(white: np.ndarray, each: Unbent) -> float:
+    return _worth(white, each, TIED_FOUND, HOLDS_FOUND)
 
 
 def _worth_to_all(white: np.ndarray, each: Unbent) -> float:
@@ -146,7 +157,7 @@ def _merged(ended: Unbent, white: np.ndarray, seed: int) -> list[Unbent]:
     found = []
     while True:
         groups = _joined(ties(ended.codes(white)), ended.start.groups)
-        if groups is None:
+        if groups is None or components_of(max(map(len, groups)), len(white)) < FEWEST_COMPONENTS:
             return found
         (ended,) = unbend(white, [Start(ended.codes, groups)], seed, SEARCH_STEPS)
         found.append(ended)
@@ -157,7 +168,7 @@ def _split(best: Unbent, white: np.ndarray, seed: int) -> Unbent:
     while True:
         groups, bend = best.start.groups, _turned_inside(best, white)
         tied = ties(bend(white), least=LEAST_TIE)
-        splits = sorted(weakest_split(tied, group, len(white)) for group in groups if len(group) > 1)
+        splits = sorted(split for group in groups for split in splits_of(tied, group, len(white)))
         tried = []
         for _, *parts in splits[:SPLITS]:
             others = [group for group in groups if not set(group) & set(parts[0])]
@@ -182,9 +193,11 @@ def _joined(found: list[Tie], groups: Groups) -> Groups | None:
 
 
 def _cuts(codes: np.ndarray, factors: Sequence[float]) -> list[Groups]:
-    """Partitions at these factors of what ties."""
+    """Partitions at these factors of what ties, without groups so large that a bend would have to do what their
+    mixtures cannot: to make Gaussians of them."""
     found = ties(codes)
-    return list(dict.fromkeys(grouped(found, codes.shape[1], factor) for factor in factors))
+    cuts = dict.fromkeys(grouped(found, codes.shape[1], factor) for factor in factors)
+    return [groups for groups in cuts if components_of(max(map(len, groups)), len(codes)) >= FEWEST_COMPONENTS]
 
 
 def _made_independent(bend: Bend, white: np.ndarray, solve: Callable[[np.ndarray], np.ndarray]) -> Bend:

@@ -26,11 +26,14 @@ BATCH = 256
 RATE, LAST_RATE, DECAY = 5e-3, 1e-4, 1e-3
 HELD_OUT = 0.2
 COMPONENTS = {1: 12, 2: 24}  # of a mixture, at most; of larger groups as of two
-ROWS_A_NUMBER = 12  # that a mixture has: with fewer, large groups look less likely than their parts
+# Rows for each number that a mixture has, by the size of its group: with fewer, large groups look less likely than
+# their parts; with more, a bend makes Gaussians of what a mixture should fill, rings of two dimensions first of all.
+ROWS_A_NUMBER = {1: 4, 2: 4, 3: 6, 4: 12}
 ROWS_FOR_MIXTURES, EM_STEPS, LEAST_VARIANCE = 2000, 20, 2e-3
 LARGEST_GRADIENT = 5.0
 FOLDS, ROWS_TO_CROSS = 5, 4000
 GOLDEN = (5**0.5 - 1) / 2  # multiples of it, less their whole part, fill the way from 0 to 1 evenly
+STEEPEST = 3.0  # slope of what enters a unit, a deviation of y: what is steeper folds between rows without being seen
 FLAT = 0.01  # determinant below which it is taken on as a straight line, through 0: at 1 a fit starts
 
 
@@ -64,11 +67,15 @@ class Bend:
 @dataclass(frozen=True)
 class Start:
     """Coordinates to begin from, and their groups. Where `bends` is False the coordinates stay, and only the densities
-    of groups are fitted."""
+    of groups are fitted; so they do where there is one group, which no bend could make independent of anything."""
 
     bend: Bend
     groups: Groups
     bends: bool = True
+
+    @property
+    def stays(self) -> bool:
+        return not self.bends or len(self.groups) == 1
 
 
 @dataclass(frozen=True)
@@ -90,6 +97,13 @@ def held_out_rows(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     order = np.random.default_rng([seed, n]).permutation(n)
     cut = int(n * HELD_OUT)
     return order[cut:], order[:cut]
+
+
+def components_of(size: int, rows: int) -> int:
+    """Of a mixture over a group of this size that so many rows are to be fitted by: as many as they bear."""
+    numbers = 1 + size + size * (size + 1) // 2
+    borne = rows // (ROWS_A_NUMBER[min(size, 4)] * numbers)
+    return max(1, min(COMPONENTS.get(size, COMPONENTS[2]), borne))
 
 
 def unbend(
@@ -136,7 +150,8 @@ def cross_validated(y: np.ndarray, bend: Bend, groups: Groups, seed: int = 0) ->
     total, codes = float(torch.linalg.slogdet(slope)[1].mean()), torch.tensor(bend(y))
     for group in map(list, groups):
         own = codes[:, group]
-        mixtures = _mixtures(torch.stack([own[each] for each in others]), seed, len(others[0]))
+        components = components_of(len(group), len(others[0]))
+        mixtures = _mixtures(torch.stack([own[each] for each in others]), seed, components)
         total += float(torch.logsumexp(_log_parts(torch.stack([own[fold] for fold in folds]), *mixtures), -1).mean())
     return total
 
@@ -154,7 +169,10 @@ class _Flow:
         self.blocks = [slice(end - len(group), end) for group, end in zip(starts[0].groups, ends.tolist())]
         some = y[np.random.default_rng(seed).permutation(len(y))[:ROWS_FOR_MIXTURES]]
         codes = torch.tensor(np.stack([bend(some) for bend in bends]))
-        self.mixtures = [part.float() for block in self.blocks for part in _mixtures(codes[:, :, block], seed, len(y))]
+        self.mixtures = []
+        for block in self.blocks:
+            components = components_of(block.stop - block.start, len(y))
+            self.mixtures += [part.float() for part in _mixtures(codes[:, :, block], seed, components)]
         self.best = [p.clone() for p in self.network]
         slope = _bent(self.network, _tensor(some))[1]
         self.side = torch.linalg.slogdet(slope)[0].sum(1, keepdim=True).sign()  # that of most rows
@@ -191,7 +209,10 @@ class _Flow:
         (-self.worth(batch).sum()).backward()
         _clip(self.network, len(self.starts))
         self.optimiser.step()
-        fixed = [c for c, start in enumerate(self.starts) if not start.bends]
+        with torch.no_grad():
+            enter = self.network[1]
+            enter.mul_((STEEPEST / enter.norm(dim=-1, keepdim=True).clamp(min=1e-9)).clamp(max=1.0))
+        fixed = [c for c, start in enumerate(self.starts) if start.stays]
         if fixed:
             with torch.no_grad():
                 for p, first in zip(self.network, self.best):
@@ -265,12 +286,9 @@ def _log_parts(z: Tensor, logits: Tensor, centre: Tensor, diagonal: Tensor, lowe
     return weight[:, None] - 0.5 * off.square().sum(-1)
 
 
-def _mixtures(z: Tensor, seed: int, fitted: int) -> list[Tensor]:
-    """Logits, centres, log-diagonals and lower factors of mixtures fitted to z (starts, rows, size) by EM; as many
-    components as so many rows bear, to which they will be fitted."""
+def _mixtures(z: Tensor, seed: int, components: int) -> list[Tensor]:
+    """Logits, centres, log-diagonals and lower factors of mixtures fitted to z (starts, rows, size) by EM."""
     count, rows, size = z.shape
-    numbers = 1 + size + size * (size + 1) // 2
-    components = max(1, min(COMPONENTS.get(size, COMPONENTS[2]), fitted // (ROWS_A_NUMBER * numbers)))
     drawn = torch.randperm(rows, generator=torch.Generator().manual_seed(seed))[:components]
     centre, logits = z[:, drawn], z.new_zeros(count, components)
     diagonal = (-torch.log(z.std(1)) + math.log(components) / size)[:, None].expand_as(centre)

@@ -117,15 +117,21 @@ def block_values(found: Sequence[Tie], sizes: set[int], shape: tuple[int, ...]) 
 
 
 def weakest_split(found: Sequence[Tie], group: Block, rows: int) -> tuple[float, Block, Block]:
-    """The two parts of a group that share the least, after what of its ties they would cut, nats; of a single
-    coordinate, nothing, itself and none."""
+    """The first of `splits_of` a group; of a single coordinate, nothing, itself and none."""
+    return splits_of(found, group, rows)[0] if len(group) > 1 else (0.0, group, ())
+
+
+def splits_of(found: Sequence[Tie], group: Block, rows: int) -> list[tuple[float, Block, Block]]:
+    """The two parts that a group may be split into, after what of its ties they would cut, nats: the least first."""
     if len(group) == 1:
-        return 0.0, group, ()
+        return []
     group = tuple(sorted(group))
-    cut = _cut(found, [group], rows)[1][0]
-    weakest = int(cut.argmin())
-    part = tuple(group[k] for k in sorted(_sides(len(group))[weakest]))
-    return float(cut[weakest]), part, tuple(k for k in group if k not in part)
+    cuts = _cut(found, [group], rows)[1][0]
+    parts = [tuple(group[k] for k in sorted(side)) for side in _sides(len(group))]
+    return [
+        (float(cuts[number]), parts[number], tuple(k for k in group if k not in parts[number]))
+        for number in np.argsort(cuts, kind="stable")
+    ]
 
 
 def _cut(found: Sequence[Tie], blocks: Sequence[Block], rows: int) -> tuple[np.ndarray, np.ndarray]:

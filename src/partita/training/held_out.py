@@ -23,8 +23,8 @@ class HeldOut:
     weights where schedules end: so one look compares with another.
 
     With `keep_best`, the parameters with the lowest loss so far are kept (or with the best bound of those that
-    reconstruct no worse than the first look, `HoldOut.by`), each model's own. A model that finds nothing better for `patience` looks in a row has stopped: what becomes of it after
-    that is forgotten, while its neighbours go on.
+    reconstruct no worse than the first look, `HoldOut.by`), each model's own. A model that finds nothing better for
+    `patience` looks in a row has stopped: what becomes of it after that is forgotten, while its neighbours go on.
     """
 
     def __init__(self, ensemble: Any, log_every: int, *, keep_best: bool, patience: int | None):
