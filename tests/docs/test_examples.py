@@ -100,20 +100,21 @@ def test_the_recordings(cortex, name, shape):
 
 
 def test_the_analysis_of_a_ring_that_is_known(spikes, tmp_path, monkeypatch):
-    """Fifteen neurons that follow an angle as it drifts: every picture is made, and the ring is found again."""
+    """Fifteen neurons that follow an angle as it drifts: every picture is made, and the ring is found again. They are
+    tuned broadly: of narrow tuning four coordinates hold the angle twice, and nothing else to be independent of."""
     monkeypatch.setattr(_curving, "MODELS", 1)
     monkeypatch.setattr(_curving, "STEPS", 200)
     rng = np.random.default_rng(0)
     direction = np.mod(np.cumsum(rng.normal(0, 0.3, 800)), 2 * np.pi)
     preferred, region = np.linspace(0, 2 * np.pi, 15, endpoint=False), np.arange(15) // 8
-    counts = rng.poisson(4 * np.exp(2 * (np.cos(direction[:, None] - preferred) - 1)))
+    counts = rng.poisson(4 * np.exp(0.5 * (np.cos(direction[:, None] - preferred) - 1)))
     recorded = spikes.Recording(counts.astype(np.uint8), region, direction)
     numbers = spikes.analyse(recorded, tmp_path, steps=50)
     for name in ("ring", "tuning"):
         assert (tmp_path / f"spikes_{name}.png").stat().st_size > 3000
     assert json.loads((tmp_path / "spikes.json").read_text()) == numbers
-    assert numbers["decoding R2, all neurons"] > 0.9
-    assert numbers["decoding R2, ring"] > 0.5
+    assert numbers["decoding R2, all neurons"] > 0.8
+    assert numbers["decoding R2, ring"] > 0.8
     assert recorded.counts_in_windows(3)[1:-1].sum(1) == pytest.approx(
         np.lib.stride_tricks.sliding_window_view(counts, 3, 0).sum((1, 2))
     )

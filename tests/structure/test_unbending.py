@@ -4,7 +4,8 @@ import torch
 
 from partita.data._switch import limits_are_no_news
 from partita.structure import _unbending, align
-from partita.structure._unbending import Bend, Start, _Flow, _log_parts, _mixtures, held_out_rows, unbend
+from partita.structure._gaussian_mixtures import components_of, log_parts, mixtures_of
+from partita.structure._unbending import Bend, Start, _Flow, cross_validated, held_out_rows, unbend
 
 PAIRS, WRONG = ((0, 1), (2, 3)), ((0, 2), (1, 3))
 EYE = np.eye(4)
@@ -153,8 +154,8 @@ def test_mixtures_are_as_likely_as_those_of_scikit_learn():
     from sklearn.mixture import GaussianMixture
 
     z, fresh = (np.stack([two_rings(1500, seed), bent(two_rings(1500, seed))])[:, :, :2] for seed in (0, 1))
-    parts = _mixtures(torch.tensor(z), seed=0, components=24)
-    found = torch.logsumexp(_log_parts(torch.tensor(fresh), *parts), -1).mean(1).numpy()
+    parts = mixtures_of(torch.tensor(z), seed=0, components=24)
+    found = torch.logsumexp(log_parts(torch.tensor(fresh), *parts), -1).mean(1).numpy()
     for c in range(2):
         other = GaussianMixture(24, random_state=0, reg_covar=2e-3, max_iter=20, tol=0, init_params="k-means++")
         with limits_are_no_news:
@@ -165,6 +166,24 @@ def test_mixtures_are_as_likely_as_those_of_scikit_learn():
         other.weights_, other.means_ = np.exp(logits) / np.exp(logits).sum(), centre
         other.precisions_cholesky_ = np.swapaxes(factor, 1, 2)
         assert found[c] == pytest.approx(other.score(fresh[c]), abs=1e-9)
+
+
+def test_large_groups_of_few_rows_have_few_components():
+    assert components_of(4, 1500) == 1500 // (12 * 15)
+    assert components_of(2, 1000) == components_of(4, 10**6) == 24
+    assert components_of(1, 10**6) == 12
+    assert components_of(10, 100) == 1
+
+
+def test_cross_validated_density_is_that_of_the_rows():
+    """Against the density that rows were drawn from, seen through a bend: two coordinates and one, of Gaussians."""
+    rng = np.random.default_rng(0)
+    z = rng.standard_normal((3000, 3)) @ np.diag([1.0, 2.0, 0.5])
+    scale = np.diag([2.0, 1.0, 0.5])
+    y = z @ np.linalg.inv(scale)  # z = y @ scale
+    truth = (-0.5 * (z / [1, 2, 0.5]) ** 2 - np.log([1, 2, 0.5]) - 0.5 * np.log(2 * np.pi)).sum(1).mean()
+    found = cross_validated(y, Bend.straight(scale), ((0, 2), (1,)))
+    assert found == pytest.approx(truth + np.log(np.diag(scale)).sum(), abs=0.06)
 
 
 def test_likelihoods_are_those_of_rows_held_out(unbent):

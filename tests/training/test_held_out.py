@@ -70,6 +70,29 @@ def test_the_best_weights_are_kept_and_training_stops():
         assert torch.equal(trained.model[name], value)
 
 
+def test_a_good_start_is_left_only_for_weights_that_reconstruct_no_worse():
+    """A better bound alone is not enough: groups that are bent until they look like the prior raise it, too."""
+    recipe = build("vae", **HOUSE).recipe
+    x = load("groups", size=150).x
+    runs = Ensemble([recipe] * 3, [0, 1, 2], x, batch_size=32, device=CPU, hold_out=HoldOut(0.2, by="bound"))
+    runs.watch_held_out(10, keep_best=True, patience=None)
+    held = runs.held_out
+    first = held.first_recon.clone()
+    assert torch.isfinite(first).all()
+    start = {name: value.clone() for name, value in held.best.items()}
+    bound = held.best_loss.clone()
+    for p in runs.parameters.values():
+        p.data += 1.0
+    held.step.fill_(10)
+    change = torch.tensor([[1.0, -1.0, -1.0], [-3.0, -1.0, 3.0]])  # of recon and KL, of three models
+    held._note(torch.stack([first, bound - first]) + change)
+    for name, value in held.best.items():
+        assert [bool(value[e].equal(start[name][e])) for e in range(3)] == [True, False, True]
+    assert held.best_step.tolist() == [0, 10, 0]
+    assert torch.equal(held.first_recon, first)
+    assert "held_out/first_recon" in runs.state()  # so that a run that goes on asks the same
+
+
 def test_an_estimator_says_what_it_held_out(tmp_path):
     x = load("groups", size=300).x
     model = Disentangler("vae", validation="blocks:0.2", steps=60, network="linear", device="cpu").fit(x)

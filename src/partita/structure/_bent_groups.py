@@ -8,7 +8,8 @@ import numpy as np
 
 from partita.distributions import Groups
 from partita.measures._ica import jade, picard
-from partita.structure._unbending import Bend, Start, Unbent, components_of, cross_validated, unbend
+from partita.structure._gaussian_mixtures import components_of
+from partita.structure._unbending import Bend, Start, Unbent, cross_validated, unbend
 from partita.structure.alignment import align
 from partita.structure.free_groups import Tie, grouped, pairs_of, threshold, ties
 from partita.structure.sized_groups import LEAST_TIE, partitions_of_sizes, splits_of, weakest_split

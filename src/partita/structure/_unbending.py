@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from partita.distributions import Groups
+from partita.structure._gaussian_mixtures import components_of, log_parts, mixtures_of
 
 HIDDEN = 64
 STEPS, LOOK_EVERY, PATIENCE = 400, 50, 4
@@ -25,11 +26,7 @@ HALVED_AT = (100,)  # steps after which the better half of the starts goes on
 BATCH = 256
 RATE, LAST_RATE, DECAY = 5e-3, 1e-4, 1e-3
 HELD_OUT = 0.2
-COMPONENTS = {1: 12, 2: 24}  # of a mixture, at most; of larger groups as of two
-# Rows for each number that a mixture has, by the size of its group: with fewer, large groups look less likely than
-# their parts; with more, a bend makes Gaussians of what a mixture should fill, rings of two dimensions first of all.
-ROWS_A_NUMBER = {1: 4, 2: 4, 3: 6, 4: 12}
-ROWS_FOR_MIXTURES, EM_STEPS, LEAST_VARIANCE = 2000, 20, 2e-3
+ROWS_FOR_MIXTURES = 2000
 LARGEST_GRADIENT = 5.0
 FOLDS, ROWS_TO_CROSS = 5, 4000
 GOLDEN = (5**0.5 - 1) / 2  # multiples of it, less their whole part, fill the way from 0 to 1 evenly
@@ -99,13 +96,6 @@ def held_out_rows(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     return order[cut:], order[:cut]
 
 
-def components_of(size: int, rows: int) -> int:
-    """Of a mixture over a group of this size that so many rows are to be fitted by: as many as they bear."""
-    numbers = 1 + size + size * (size + 1) // 2
-    borne = rows // (ROWS_A_NUMBER[min(size, 4)] * numbers)
-    return max(1, min(COMPONENTS.get(size, COMPONENTS[2]), borne))
-
-
 def unbend(
     y: np.ndarray, starts: Sequence[Start], seed: int = 0, steps: int = STEPS, *, settle: bool = True
 ) -> list[Unbent]:
@@ -151,8 +141,8 @@ def cross_validated(y: np.ndarray, bend: Bend, groups: Groups, seed: int = 0) ->
     for group in map(list, groups):
         own = codes[:, group]
         components = components_of(len(group), len(others[0]))
-        mixtures = _mixtures(torch.stack([own[each] for each in others]), seed, components)
-        total += float(torch.logsumexp(_log_parts(torch.stack([own[fold] for fold in folds]), *mixtures), -1).mean())
+        mixtures = mixtures_of(torch.stack([own[each] for each in others]), seed, components)
+        total += float(torch.logsumexp(log_parts(torch.stack([own[fold] for fold in folds]), *mixtures), -1).mean())
     return total
 
 
@@ -172,7 +162,7 @@ class _Flow:
         self.mixtures = []
         for block in self.blocks:
             components = components_of(block.stop - block.start, len(y))
-            self.mixtures += [part.float() for part in _mixtures(codes[:, :, block], seed, components)]
+            self.mixtures += [part.float() for part in mixtures_of(codes[:, :, block], seed, components)]
         self.best = [p.clone() for p in self.network]
         slope = _bent(self.network, _tensor(some))[1]
         self.side = torch.linalg.slogdet(slope)[0].sum(1, keepdim=True).sign()  # that of most rows
@@ -183,7 +173,7 @@ class _Flow:
         z, slope = _bent(self.network, y)
         total = self._log_volume(slope)
         for number, block in enumerate(self.blocks):
-            total = total + torch.logsumexp(_log_parts(z[:, :, block], *self.mixtures[4 * number : 4 * number + 4]), -1)
+            total = total + torch.logsumexp(log_parts(z[:, :, block], *self.mixtures[4 * number : 4 * number + 4]), -1)
         return total
 
     def worth(self, y: Tensor) -> Tensor:
@@ -271,40 +261,6 @@ def _bent(network: Sequence[Tensor], y: Tensor) -> tuple[Tensor, Tensor]:
     outer = (leave.mT[..., None] * enter[:, :, None]).reshape(count, hidden, latents * latents)
     slope = ((1 - u.square()) @ outer).reshape(count, -1, latents, latents)
     return y @ rotation + u @ leave.mT + shift[:, None], slope + rotation.mT[:, None]
-
-
-def _log_parts(z: Tensor, logits: Tensor, centre: Tensor, diagonal: Tensor, lower: Tensor) -> Tensor:
-    """Log-densities (starts, rows, components) of weighted Gaussians at z (starts, rows, size): `diagonal` are the
-    logarithms of the diagonals of their precisions' factors, `lower` what stands below."""
-    steep = diagonal.clamp(max=4.0)
-    factor = torch.tril(lower, -1) + torch.diag_embed(torch.exp(steep))
-    # (z - centre) times the factor of each component, as one product of matrices
-    count, components, size = centre.shape
-    off = (z @ factor.reshape(count, components * size, size).mT).reshape(count, -1, components, size)
-    off = off - (factor @ centre[..., None])[..., 0][:, None]
-    weight = torch.log_softmax(logits, -1) + steep.sum(-1) - 0.5 * size * math.log(2 * math.pi)
-    return weight[:, None] - 0.5 * off.square().sum(-1)
-
-
-def _mixtures(z: Tensor, seed: int, components: int) -> list[Tensor]:
-    """Logits, centres, log-diagonals and lower factors of mixtures fitted to z (starts, rows, size) by EM."""
-    count, rows, size = z.shape
-    drawn = torch.randperm(rows, generator=torch.Generator().manual_seed(seed))[:components]
-    centre, logits = z[:, drawn], z.new_zeros(count, components)
-    diagonal = (-torch.log(z.std(1)) + math.log(components) / size)[:, None].expand_as(centre)
-    lower = z.new_zeros(count, components, size, size)
-    squares = (z[..., None] * z[..., None, :]).reshape(count, rows, size * size)
-    for _ in range(EM_STEPS):
-        share = torch.softmax(_log_parts(z, logits, centre, diagonal, lower), -1).mT
-        mass = share.sum(-1, keepdim=True) + 1e-6
-        centre, logits = share @ z / mass, torch.log(mass[..., 0])
-        spread = (share @ squares / mass).reshape(count, components, size, size) - centre[..., None] * centre[
-            ..., None, :
-        ]
-        factor = torch.linalg.cholesky(spread + LEAST_VARIANCE * torch.eye(size, dtype=z.dtype))
-        precise = torch.linalg.solve_triangular(factor, torch.eye(size, dtype=z.dtype), upper=False)
-        diagonal, lower = torch.log(torch.diagonal(precise, dim1=-2, dim2=-1)), torch.tril(precise, -1)
-    return [logits, centre, diagonal, lower]
 
 
 def _clip(parameters: Sequence[Tensor], count: int) -> None:

@@ -113,7 +113,7 @@ def unmixed(
 
     Principal coordinates cut through rows that lie on a curved surface, a ring of tuning curves say. Where rows off
     their plane can be predicted from places on it, coordinates on the surface by small autoencoders take their place:
-    of three, those whose groups share the least information.
+    of six, those whose groups share the least information.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def unmixed(
     latents : number of coordinates, at most D.
     sizes : of the groups, which come in this order; None: number and sizes are found.
     bends : whether to look for a bend at all, which takes seconds and at least 400 rows.
-    curves : whether to look for a curved surface too, where sizes are given; half a minute where there is one.
+    curves : whether to look for a curved surface too, where sizes are given; a minute where there is one.
     seed : of all that is drawn.
 
     Returns
