@@ -43,9 +43,9 @@ class Disentangler(Fitted):
         "auto" lets pdisvae find them; `groups_` has them.
     options : the method's own keywords, such as `{"beta": 4.0, "by": "importance"}`; one alone is set, and searched by
         grids, as `options__beta`. Unless something else is said, PDisVAE on rows of numbers starts unmixed
-        (`{"start": "unmixed"}`): groups are found before training, which is left only for a better bound on a tenth of
-        the rows. With groups of images `restarts` is 8: eight models train at once and the best is kept, since one
-        alone rarely separates the groups.
+        (`{"start": "unmixed"}`): groups are found before training; that start is left only for a better bound on a
+        tenth of the rows, reconstructed no worse. With groups of images `restarts` is 8: eight models train at once and
+        the best is kept, since one alone rarely separates the groups.
     network : "linear", "nearly_linear", "mlp", "conv" (images of 16 to 256 pixels, square or not), "burgess", "idvae",
         or "auto": convolutions for images ("burgess" for 32 and 64 pixels, "conv" for other sizes), linear or nearly so
         where PDisVAE starts unmixed, else "mlp". Or a function
