@@ -55,6 +55,15 @@ def test_linear_worlds_are_recovered(seed, sizes, features):
         assert r2(found, data) > top - 0.02
 
 
+@pytest.mark.parametrize("seed", [0, 1])
+def test_two_latents_too_many_do_not_drown_the_groups(seed):
+    """They are noise, and stand alone; bow-ties of four dimensions, weakly tied, are found all the same."""
+    data = load("groups", size=3000, seed=seed, groups=(4, 2, 1), shapes=("bowtie", "ring", "uniform"), features=16)
+    found = unmixed(data.x, 9, bends=False)
+    assert sorted(map(len, found.groups)) == [1, 1, 1, 2, 4]
+    assert r2(found, data) > linear_ceiling(data) - 0.02
+
+
 BENT = {"seed": 1, "groups": (3, 2), "features": 10, "noise": 0.15, "mixing": "nonlinear", "condition": 3.0}
 
 

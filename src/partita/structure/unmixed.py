@@ -23,6 +23,7 @@ FEWEST_ROWS = 60
 WIDE = 1500  # features of rows of which only the leading directions are looked for
 FEWEST_TO_BEND = 400
 LEFT_OVER = 1.0  # times what ties two coordinates: more between groups is not left by a linear mixing
+LEAST_SIGNAL = 0.5  # of the variance of a direction, by which it is scaled to be grouped
 LARGEST = 4  # a larger group that was found may be several that are bent together
 NEIGHBOURS, ROWS_TO_COMPARE = 20, 3000  # by which surfaces are compared
 
@@ -187,6 +188,9 @@ def _grouped(
 
 
 def _signal(principal: Principal, white: np.ndarray, rotation: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Coordinates whose signals, without the noise, are of unit variance; and the covariance of their noise."""
-    codes = white * (np.sqrt(principal.variance) / principal.signal) @ rotation
-    return codes, rotation.T @ np.diag(principal.noise / principal.signal**2) @ rotation
+    """Coordinates whose signals, without the noise, are of unit variance; and the covariance of their noise. Directions
+    that are mostly noise, where there are more latents than signals, stay as large as they are: blown up, a trace of
+    them would drown what ties the others."""
+    signal = np.maximum(principal.signal**2, LEAST_SIGNAL * principal.variance)
+    codes = white * np.sqrt(principal.variance / signal) @ rotation
+    return codes, rotation.T @ np.diag(principal.noise / signal) @ rotation
