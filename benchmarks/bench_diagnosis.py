@@ -154,7 +154,7 @@ def main() -> None:
     for row in done:
         if (row["verdict"] == "groups hold") != row["solved"]:
             print({name: row[name] for name in ("family", "seed", "rows", "verdict", "reasons", "r2", "ceiling")})
-    print(f"CPU s, median: fit {np.median([row['fit_s'] for row in done]):.1f}, ", end="")
+    print(f"CPU s, median: fit {np.median([row['seconds'] for row in done]):.1f}, ", end="")
     print(f"diagnosis {np.median([row['diagnosis_s'] for row in done]):.1f}")
 
 

@@ -18,6 +18,7 @@ BENDS_BY = 0.02  # nats a row by which bending must be likelier, on rows held ou
 PARTITIONS, PARTITIONS_OF_FEW = 5, 16  # at least, and less the number of latents: few have few partitions
 SEARCH_STEPS = 200
 TURNED_AGAIN, FINALISTS = 2, 4
+FITTED_AGAIN, SPLITS_OF_ROWS = 4, 2  # the best of those that end, to judge them
 # Of given sizes, and found: nats a row that the strongest tie between groups counts against them, beyond what ties two,
 # in units of it; and times what the weakest splits of groups would cut, nats a row, counts for them. Groups that may be
 # merged would be, as long as that counts much.
@@ -46,7 +47,8 @@ def bent_of_sizes(
     white: np.ndarray, rotation: np.ndarray, groups: Groups, sizes: tuple[int, ...], seed: int
 ) -> BentGroups | None:
     """Searched twice: from linear coordinates, then from the likeliest bent ones turned and grouped again, which shows
-    more once they are half unbent. The groups of the linear coordinates go on throughout."""
+    more once they are half unbent. The best of both go on to the end, those of the second search from where they are
+    and from straight coordinates; the groups of the linear ones throughout."""
     rng, latents = np.random.default_rng(seed), white.shape[1]
     # where the rows are bent, ICA may turn away from the truth as one
     drawn = [np.linalg.qr(rng.standard_normal((latents, latents)))[0] for _ in range(RANDOM)]
@@ -56,22 +58,25 @@ def bent_of_sizes(
         groupings = partitions_of_sizes(white @ turn, sizes, None, most)
         starts += [_straight(turn, each, len(starts) + number) for number, each in enumerate(groupings)]
     first, *others = unbend(white, starts, seed, SEARCH_STEPS, settle=False)
+    early = _best(others, white, FINALISTS, _worth)
     starts = [first.on, *(each.on for each in others[:TURNED_AGAIN])]
     for each in _best([first, *others], white, TURNED_AGAIN, _worth):
         for solve in (partial(picard, seed=seed), jade):
             bend = _made_independent(each.codes, white, solve)
             starts += [Start(bend, found) for found in partitions_of_sizes(bend(white), sizes, None, 2)]
     first, *others = unbend(white, starts, seed, SEARCH_STEPS, settle=False)
-    last = [first.on, *(each.on for each in _best(others, white, FINALISTS, _worth))]
+    late = _best(others, white, FINALISTS, _worth)
+    on = [first, *_best([*early, *late], white, len(early) + len(late), _worth)]
+    last = [*(each.on for each in on), *(_straightened(each, white) for each in late)]
     *ended, straight = unbend(white, [*last, _straight(rotation, groups, bends=False)], seed)
-    return _kept(max(ended, key=partial(_worth_to_all, white)), straight)
+    return _kept(_best_again(_best(ended, white, FITTED_AGAIN, _worth), white, seed, _worth), straight)
 
 
 def bent_freely(white: np.ndarray, rotation: np.ndarray, seed: int) -> BentGroups | None:
     """Partitions at several cuts of what ties coordinates, of linear ones and then of those that are half unbent. The
     best is then merged where it is still tied, and split where that is better."""
     cuts = _cuts(white @ rotation, CUTS)
-    if len(cuts) < 2:
+    if all(len(groups) == 1 for groups in cuts):
         return None
     search = partial(unbend, white, seed=seed, steps=SEARCH_STEPS, settle=False)
     ended = [search([_straight(rotation, groups)])[0] for groups in cuts]
@@ -83,7 +88,8 @@ def bent_freely(white: np.ndarray, rotation: np.ndarray, seed: int) -> BentGroup
     ended += [search([start])[0] for start in starts.values()]
     ended = [unbend(white, [each.on], seed)[0] for each in _best(ended, white, FINALISTS)]
     ended += _merged(_best(ended, white)[0], white, seed)
-    best = _split(_best(ended, white)[0], white, seed)
+    ended += _split(_best(ended, white)[0], white, seed)
+    best = _best_again(_best(ended, white, FITTED_AGAIN), white, seed, _worth_found)
     (straight,) = unbend(white, [_straight(rotation, best.start.groups, bends=False)], seed)
     return _kept(best, straight)
 
@@ -96,6 +102,35 @@ def _kept(best: Unbent, straight: Unbent) -> BentGroups | None:
 
 def _straight(rotation: np.ndarray, groups: Groups, seed: int = 0, *, bends: bool = True) -> Start:
     return Start(Bend.straight(rotation, seed), groups, bends)
+
+
+def _fitted(starts: Sequence[Start], white: np.ndarray, seed: int) -> list[Unbent]:
+    """What becomes of each start; those whose groups have the same sizes are fitted side by side."""
+    found: dict[int, Unbent] = {}
+    sizes = [tuple(map(len, start.groups)) for start in starts]
+    for same in dict.fromkeys(sizes):
+        together = [start for start, each in zip(starts, sizes) if each == same]
+        found |= {id(each.start): each for each in unbend(white, together, seed)}
+    return [found[id(start)] for start in starts]
+
+
+def _straightened(each: Unbent, white: np.ndarray) -> Start:
+    """The same groups from the rotation that is nearest to the bend, which may have gone astray on its way."""
+    codes = each.codes(white)
+    left, _, right = np.linalg.svd(np.linalg.lstsq(white, codes / np.maximum(codes.std(0), 1e-9), rcond=None)[0])
+    return _straight(left @ right, each.start.groups)
+
+
+def _best_again(ended: Sequence[Unbent], white: np.ndarray, seed: int, worth: Worth) -> Unbent:
+    """The best by two judges: what a bend is worth to all rows, most of which it has seen, and what its groups are,
+    fitted again from straight coordinates, to rows held out of that. The first is the surer, but a bend that went far
+    to fit wrong groups has learnt rows by heart; the second knows none."""
+    starts = [_straightened(each, white) for each in ended]
+    total = [worth(white, _to_all_rows(each, white)) for each in ended]
+    for split in range(SPLITS_OF_ROWS):
+        again = _fitted(starts, white, seed + split)
+        total = [sofar + worth(white, each) / SPLITS_OF_ROWS for sofar, each in zip(total, again)]
+    return ended[int(np.argmax(total))]
 
 
 def _best(ended: Sequence[Unbent], white: np.ndarray, most: int = 1, worth: Worth | None = None) -> list[Unbent]:
@@ -120,9 +155,9 @@ def _worth_found(white: np.ndarray, each: Unbent) -> float:
     return _worth(white, each, TIED_FOUND, HOLDS_FOUND)
 
 
-def _worth_to_all(white: np.ndarray, each: Unbent) -> float:
-    """The same by a likelihood of all rows, which takes a second: for the last decision."""
-    return _worth(white, replace(each, likelihood=cross_validated(white, each.codes, each.start.groups)))
+def _to_all_rows(each: Unbent, white: np.ndarray) -> Unbent:
+    """With a likelihood of all rows, which takes a second: for the last decision."""
+    return replace(each, likelihood=cross_validated(white, each.codes, each.start.groups))
 
 
 def _holds(codes: np.ndarray) -> float:
@@ -164,8 +199,9 @@ def _merged(ended: Unbent, white: np.ndarray, seed: int) -> list[Unbent]:
         found.append(ended)
 
 
-def _split(best: Unbent, white: np.ndarray, seed: int) -> Unbent:
+def _split(best: Unbent, white: np.ndarray, seed: int) -> list[Unbent]:
     """What groups become that fall apart where they are weakest, as long as that is better."""
+    found = []
     while True:
         groups, bend = best.start.groups, _turned_inside(best, white)
         tied = ties(bend(white), least=LEAST_TIE)
@@ -173,10 +209,12 @@ def _split(best: Unbent, white: np.ndarray, seed: int) -> Unbent:
         tried = []
         for _, *parts in splits[:SPLITS]:
             others = [group for group in groups if not set(group) & set(parts[0])]
-            tried += unbend(white, [Start(bend, (*others, *parts))], seed, SEARCH_STEPS)
+            (each,) = unbend(white, [Start(bend, (*others, *parts))], seed, SEARCH_STEPS)
+            tried += [each, *unbend(white, [_straightened(each, white)], seed)]
+        found += tried
         now = _best([best, *tried], white)[0]
         if now is best:
-            return best
+            return found
         best = now
 
 

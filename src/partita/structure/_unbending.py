@@ -29,6 +29,7 @@ HELD_OUT = 0.2
 ROWS_FOR_MIXTURES = 2000
 LARGEST_GRADIENT = 5.0
 FOLDS, ROWS_TO_CROSS = 5, 4000
+COMPONENTS_TRIED = (0.5, 1, 2)  # times as many as rows bear, for densities that are cross-validated
 GOLDEN = (5**0.5 - 1) / 2  # multiples of it, less their whole part, fill the way from 0 to 1 evenly
 STEEPEST = 3.0  # slope of what enters a unit, a deviation of y: what is steeper folds between rows without being seen
 FLAT = 0.01  # determinant below which it is taken on as a straight line, through 0: at 1 a fit starts
@@ -140,9 +141,11 @@ def cross_validated(y: np.ndarray, bend: Bend, groups: Groups, seed: int = 0) ->
     total, codes = float(torch.linalg.slogdet(slope)[1].mean()), torch.tensor(bend(y))
     for group in map(list, groups):
         own = codes[:, group]
-        components = components_of(len(group), len(others[0]))
-        mixtures = mixtures_of(torch.stack([own[each] for each in others]), seed, components)
-        total += float(torch.logsumexp(log_parts(torch.stack([own[fold] for fold in folds]), *mixtures), -1).mean())
+        fitted, asked = (torch.stack([own[each] for each in some]) for some in (others, folds))
+        # how many components fill a shape best depends on it: a shell needs more than a bow-tie
+        borne = components_of(len(group), len(others[0]))
+        mixtures = [mixtures_of(fitted, seed, max(1, int(borne * factor))) for factor in COMPONENTS_TRIED]
+        total += max(float(torch.logsumexp(log_parts(asked, *each), -1).mean()) for each in mixtures)
     return total
 
 
