@@ -1,0 +1,63 @@
+from dataclasses import replace
+
+import numpy as np
+
+from partita.structure._bent_groups import _best_again, _fitted, _straightened, _worth, bent_freely
+from partita.structure._unbending import Bend, Start, Unbent, unbend
+
+PAIRS, CROSSED, LOOSE = ((0, 1), (2, 3)), ((0, 2), (1, 3)), ((0, 1), (2,), (3,))
+
+
+def turn_of(latents, seed=0):
+    return np.linalg.qr(np.random.default_rng(seed).standard_normal((latents, latents)))[0]
+
+
+def bent_rings(n=600, seed=0):
+    """Two rings, white, turned a little into each other by a bend."""
+    rng = np.random.default_rng(seed)
+    angle = rng.uniform(0, 2 * np.pi, (n, 2))
+    radius = 1 + 0.1 * rng.standard_normal((n, 2))
+    z = np.sqrt(2) * np.stack([radius * np.cos(angle), radius * np.sin(angle)], 2).reshape(n, 4)
+    return z + 0.1 * np.tanh(z @ turn_of(4, 1))
+
+
+def test_a_start_is_straightened_to_the_rotation_it_was_bent_from():
+    """The bend leaves of the rotation what a linear map of the rows explains best, whatever the units; a coordinate
+    without any spread, as of rows with fewer directions than latents, does no harm."""
+    white = np.random.default_rng(0).standard_normal((5000, 4))
+    rotation = turn_of(4, seed=2)
+    bend = replace(Bend.straight(rotation), leave=0.02 * np.random.default_rng(1).standard_normal((4, 64)))
+    bent = Unbent(Start(bend, PAIRS), bend.mapped(np.diag([3.0, 1.0, 0.2, 1.0]), np.ones(4)), 0.0)
+    found = _straightened(bent, white)
+    np.testing.assert_allclose(found.bend.rotation, rotation, atol=0.05)
+    np.testing.assert_allclose(found.bend.rotation @ found.bend.rotation.T, np.eye(4), atol=1e-12)
+    assert not found.bend.leave.any()
+    assert found.groups == PAIRS
+    white[:, 3] = 0
+    flat = Bend.straight(np.eye(4))
+    np.testing.assert_allclose(
+        _straightened(Unbent(Start(flat, PAIRS), flat, 0.0), white).bend.rotation, np.eye(4), atol=1e-9
+    )
+
+
+def test_starts_of_any_sizes_are_fitted_as_each_would_be_alone():
+    y = bent_rings(400)
+    starts = [Start(Bend.straight(np.eye(4)), groups) for groups in (PAIRS, LOOSE, CROSSED)]
+    found = _fitted(starts, y, seed=0)
+    assert [each.start.groups for each in found] == [PAIRS, LOOSE, CROSSED]
+    (alone,) = unbend(y, starts[1:2])
+    np.testing.assert_array_equal(found[1].codes(y), alone.codes(y))
+    assert found[0].likelihood > max(found[1].likelihood, found[2].likelihood)
+
+
+def test_the_last_judge_believes_rows_and_not_what_a_fit_says_of_itself():
+    y = bent_rings()
+    right, wrong = (unbend(y, [Start(Bend.straight(np.eye(4)), groups)], steps=100)[0] for groups in (PAIRS, CROSSED))
+    boasting = replace(wrong, likelihood=right.likelihood + 100)
+    assert _worth(y, boasting) > _worth(y, right)
+    assert _best_again([boasting, right], y, 0, _worth) is right
+
+
+def test_nothing_is_bent_where_every_cut_leaves_one_group():
+    one = np.random.default_rng(0).standard_normal((2000, 1))
+    assert bent_freely(np.hstack([one, one]), np.eye(2), seed=0) is None
