@@ -122,7 +122,7 @@ def unmixed(
     latents : number of coordinates, at most D.
     sizes : of the groups, which come in this order; None: number and sizes are found.
     bends : whether to look for a bend at all, which takes seconds and at least 400 rows.
-    curves : whether to look for a curved surface too, where sizes are given; a minute where there is one.
+    curves : whether to look for a curved surface too, where sizes are given; minutes where there is one.
     seed : of all that is drawn.
 
     Returns
