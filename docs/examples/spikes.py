@@ -2,7 +2,7 @@
 
     python docs/examples/spikes.py [--data FOLDER] [--out FOLDER] [--steps 5000]
 
-FOLDER holds `head_direction/head_direction.npz`; about a minute on a CPU.
+FOLDER holds `head_direction/head_direction.npz`; some minutes on a CPU.
 """
 
 import argparse

@@ -200,7 +200,7 @@ def _merged(ended: Unbent, white: np.ndarray, seed: int) -> list[Unbent]:
 
 
 def _split(best: Unbent, white: np.ndarray, seed: int) -> list[Unbent]:
-    """What groups become that fall apart where they are weakest, as long as that is better."""
+    """All that was tried: what groups become that fall apart where they are weakest, as long as that is better."""
     found = []
     while True:
         groups, bend = best.start.groups, _turned_inside(best, white)
