@@ -49,14 +49,16 @@ def test_log_density_is_that_of_mixtures_and_a_jacobian_in_float64():
         found = flow.log_density(torch.tensor(rows, dtype=torch.float32)).numpy()
     flow.best = flow.network  # `codes` are those of the best network
     columns = [0, 3, 1, 2]
-    blocks = (slice(0, 2), slice(2, 3), slice(3, 4))
+    places = [(4 * number, place, block) for number, same in enumerate(flow.blocks) for place, block in enumerate(same)]
+    assert [block for _, _, block in places] == [slice(2, 3), slice(3, 4), slice(0, 2)]
     for c in range(2):
         bend = flow.codes(c)
         z = bend(rows)[:, columns]
         slope = np.stack([(bend(rows + 1e-5 * e) - bend(rows - 1e-5 * e)) / 2e-5 for e in EYE], 2)
         expected = np.log(np.abs(np.linalg.det(slope)))
-        for number, block in enumerate(blocks):
-            logits, centre, diagonal, lower = (p[c].detach().double().numpy() for p in flow.mixtures[4 * number :][:4])
+        for first, place, block in places:
+            mixture = (p[c, place].detach().double().numpy() for p in flow.mixtures[first : first + 4])
+            logits, centre, diagonal, lower = mixture
             weights = np.exp(logits) / np.exp(logits).sum()
             density = 0.0
             for w, m, d, low in zip(weights, centre, np.exp(diagonal), lower):

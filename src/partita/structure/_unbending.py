@@ -159,13 +159,17 @@ class _Flow:
         parts = ("rotation", "enter", "offset", "leave", "shift")
         self.network = [_tensor(np.stack([getattr(bend, part) for bend in bends])) for part in parts]
         ends = np.cumsum([len(group) for group in starts[0].groups])
-        self.blocks = [slice(end - len(group), end) for group, end in zip(starts[0].groups, ends.tolist())]
+        blocks = [slice(end - len(group), end) for group, end in zip(starts[0].groups, ends.tolist())]
+        sizes = sorted({*map(len, starts[0].groups)})
+        # groups of one size side by side, as if they were of further starts
+        self.blocks = [[block for block in blocks if block.stop - block.start == size] for size in sizes]
         some = y[np.random.default_rng(seed).permutation(len(y))[:ROWS_FOR_MIXTURES]]
         codes = torch.tensor(np.stack([bend(some) for bend in bends]))
         self.mixtures = []
-        for block in self.blocks:
-            components = components_of(block.stop - block.start, len(y))
-            self.mixtures += [part.float() for part in mixtures_of(codes[:, :, block], seed, components)]
+        for same in self.blocks:
+            components = components_of(same[0].stop - same[0].start, len(y))
+            found = mixtures_of(torch.cat([codes[:, :, block] for block in same]), seed, components)
+            self.mixtures += [part.float().unflatten(0, (len(same), -1)).transpose(0, 1).contiguous() for part in found]
         self.best = [p.clone() for p in self.network]
         slope = _bent(self.network, _tensor(some))[1]
         self.side = torch.linalg.slogdet(slope)[0].sum(1, keepdim=True).sign()  # that of most rows
@@ -174,18 +178,27 @@ class _Flow:
     def log_density(self, y: Tensor) -> Tensor:
         """(starts, rows)."""
         z, slope = _bent(self.network, y)
-        total = self._log_volume(slope)
-        for number, block in enumerate(self.blocks):
-            total = total + torch.logsumexp(log_parts(z[:, :, block], *self.mixtures[4 * number : 4 * number + 4]), -1)
-        return total
+        return self._log_volume(slope) + self._log_mixtures(z)
 
     def worth(self, y: Tensor) -> Tensor:
         """The mean log-density of rows in random order, less what folds between two of them count, (starts,)."""
-        half = len(y) // 2
+        rows, half = len(y), len(y) // 2
         share = (GOLDEN * torch.arange(half, dtype=y.dtype) % 1)[:, None]
         between = y[:half] * share + y[half : 2 * half] * (1 - share)
-        volume = self._log_volume(_bent(self.network, between)[1])
-        return self.log_density(y).mean(1) + (volume - math.log(FLAT)).clamp(max=0).sum(1) / len(y)
+        z, slope = _bent(self.network, torch.cat([y, between]))
+        volume = self._log_volume(slope)
+        folds = (volume[:, rows:] - math.log(FLAT)).clamp(max=0).sum(1) / rows
+        return (volume[:, :rows] + self._log_mixtures(z[:, :rows])).mean(1) + folds
+
+    def _log_mixtures(self, z: Tensor) -> Tensor:
+        """Log-densities of groups, added up, (starts, rows)."""
+        total = z.new_zeros(z.shape[:2])
+        for number, same in enumerate(self.blocks):
+            mixture = (p.flatten(0, 1) for p in self.mixtures[4 * number : 4 * number + 4])
+            own = torch.stack([z[:, :, block] for block in same], 1).flatten(0, 1)
+            density = torch.logsumexp(log_parts(own, *mixture), -1)
+            total = total + density.unflatten(0, (-1, len(same))).sum(1)
+        return total
 
     def _log_volume(self, slope: Tensor) -> Tensor:
         """The logarithm of determinants on the side of 0 where a start began; below FLAT, where it would plunge, along
@@ -201,6 +214,9 @@ class _Flow:
         self.optimiser.zero_grad()
         (-self.worth(batch).sum()).backward()
         _clip(self.network, len(self.starts))
+        for p in (*self.network, *self.mixtures):
+            assert p.grad is not None
+            p.grad = p.grad.contiguous()  # the fused optimiser walks memory, not indices
         self.optimiser.step()
         with torch.no_grad():
             enter = self.network[1]
@@ -240,7 +256,9 @@ class _Flow:
     def _optimise(self, gathered: list[dict[str, Tensor]]) -> None:
         parameters = [p.requires_grad_() for p in (*self.network, *self.mixtures)]
         bending = {"params": self.network, "weight_decay": DECAY}
-        self.optimiser = torch.optim.AdamW([bending, {"params": self.mixtures, "weight_decay": 0.0}], lr=RATE)
+        self.optimiser = torch.optim.AdamW(
+            [bending, {"params": self.mixtures, "weight_decay": 0.0}], lr=RATE, fused=True
+        )
         for p, moments in zip(parameters, gathered):
             self.optimiser.state[p] = moments
 
