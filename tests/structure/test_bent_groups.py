@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from partita.structure._bent_groups import _best_again, _fitted, _straightened, _worth, bent_freely
+from partita.structure._bent_groups import _fitted, _judged, _straightened, _worth, bent_freely, looks_bent
 from partita.structure._unbending import Bend, Start, Unbent, unbend
 
 PAIRS, CROSSED, LOOSE = ((0, 1), (2, 3)), ((0, 2), (1, 3)), ((0, 1), (2,), (3,))
@@ -55,9 +55,33 @@ def test_the_last_judge_believes_rows_and_not_what_a_fit_says_of_itself():
     right, wrong = (unbend(y, [Start(Bend.straight(np.eye(4)), groups)], steps=100)[0] for groups in (PAIRS, CROSSED))
     boasting = replace(wrong, likelihood=right.likelihood + 100)
     assert _worth(y, boasting) > _worth(y, right)
-    assert _best_again([boasting, right], y, 0, _worth) is right
+    (told_wrong, _), (told_right, best) = _judged([boasting, right], y, 0, _worth)
+    assert told_right > told_wrong
+    assert best.start.groups == PAIRS
+
+
+def test_groups_are_judged_with_the_best_bend_that_is_found_for_them():
+    """The bend of right groups may have gone astray; one that is fitted again is then the one to keep."""
+    y = bent_rings()
+    astray = Unbent(Start(Bend.straight(np.eye(4)), PAIRS), Bend.straight(np.eye(4)), 0.0)
+    ((told, kept),) = _judged([astray], y, 0, _worth)
+    assert kept is not astray
+    assert kept.start.groups == PAIRS
+    ((as_good, same),) = _judged([kept], y, 0, _worth)
+    assert abs(as_good - told) < 0.05
+    assert same.start.groups == PAIRS
+
+
+def test_rows_look_bent_where_a_bend_tells_the_groups_better():
+    rng = np.random.default_rng(0)
+    y = rng.laplace(size=(2000, 2))
+    y = (y - y.mean(0)) / y.std(0)
+    assert not looks_bent(y, np.eye(2), ((0,), (1,)), seed=0)
+    y[:, 1] += 0.5 * (y[:, 0] ** 2 - 1)
+    y = (y - y.mean(0)) @ np.linalg.inv(np.linalg.cholesky(np.cov(y.T))).T
+    assert looks_bent(y, np.eye(2), ((0,), (1,)), seed=0)
 
 
 def test_nothing_is_bent_where_every_cut_leaves_one_group():
     one = np.random.default_rng(0).standard_normal((2000, 1))
-    assert bent_freely(np.hstack([one, one]), np.eye(2), seed=0) is None
+    assert bent_freely(np.hstack([one, one]), np.eye(2), ((0, 1),), seed=0) is None

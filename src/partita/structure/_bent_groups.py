@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import itemgetter
 
 import numpy as np
 
@@ -16,9 +17,12 @@ from partita.structure.sized_groups import LEAST_TIE, partitions_of_sizes, split
 
 BENDS_BY = 0.02  # nats a row by which bending must be likelier, on rows held out
 PARTITIONS, PARTITIONS_OF_FEW = 5, 16  # at least, and less the number of latents: few have few partitions
-SEARCH_STEPS = 200
+SEARCH_STEPS, STEPS_TO_SEE = 200, 100
 TURNED_AGAIN, FINALISTS = 2, 4
 FITTED_AGAIN, SPLITS_OF_ROWS = 4, 2  # the best of those that end, to judge them
+LINEAR_FIRST = (
+    0.15  # nats by which groups that are found by a bend must be better than linear ones, both judges together
+)
 # Of given sizes, and found: nats a row that the strongest tie between groups counts against them, beyond what ties two,
 # in units of it; and times what the weakest splits of groups would cut, nats a row, counts for them. Groups that may be
 # merged would be, as long as that counts much.
@@ -69,12 +73,25 @@ def bent_of_sizes(
     on = [first, *_best([*early, *late], white, len(early) + len(late), _worth)]
     last = [*(each.on for each in on), *(_straightened(each, white) for each in late)]
     *ended, straight = unbend(white, [*last, _straight(rotation, groups, bends=False)], seed)
-    return _kept(_best_again(_best(ended, white, FITTED_AGAIN, _worth), white, seed, _worth), straight)
+    judged = _judged(_best(ended, white, FITTED_AGAIN, _worth), white, seed, _worth)
+    return _kept(max(judged, key=itemgetter(0))[1], straight)
 
 
-def bent_freely(white: np.ndarray, rotation: np.ndarray, seed: int) -> BentGroups | None:
+def looks_bent(white: np.ndarray, rotation: np.ndarray, groups: Groups, seed: int) -> bool:
+    """Whether a first bend already makes rows held out likelier with these groups: where a bend ties what is
+    independent, groups that were found on straight coordinates may be two in one."""
+    gained = 0.0
+    for split in range(SPLITS_OF_ROWS):
+        for sign, bends in ((1, True), (-1, False)):
+            start = _straight(rotation, groups, bends=bends)
+            gained += sign * unbend(white, [start], seed + split, STEPS_TO_SEE, settle=False)[0].likelihood
+    return gained / SPLITS_OF_ROWS > BENDS_BY
+
+
+def bent_freely(white: np.ndarray, rotation: np.ndarray, linear: Groups, seed: int) -> BentGroups | None:
     """Partitions at several cuts of what ties coordinates, of linear ones and then of those that are half unbent. The
-    best is then merged where it is still tied, and split where that is better."""
+    best is then merged where it is still tied, and split where that is better; and it has to be clearly better than the
+    groups of `linear` coordinates."""
     cuts = _cuts(white @ rotation, CUTS)
     if all(len(groups) == 1 for groups in cuts):
         return None
@@ -89,7 +106,11 @@ def bent_freely(white: np.ndarray, rotation: np.ndarray, seed: int) -> BentGroup
     ended = [unbend(white, [each.on], seed)[0] for each in _best(ended, white, FINALISTS)]
     ended += _merged(_best(ended, white)[0], white, seed)
     ended += _split(_best(ended, white)[0], white, seed)
-    best = _best_again(_best(ended, white, FITTED_AGAIN), white, seed, _worth_found)
+    judged = _judged(_best(ended, white, FITTED_AGAIN), white, seed, _worth_found)
+    if len(linear) > 1 and _borne(linear, white):
+        stayed = unbend(white, [_straight(rotation, linear, bends=False)], seed)
+        judged += [(total + LINEAR_FIRST, each) for total, each in _judged(stayed, white, seed, _worth_found)]
+    best = max(judged, key=itemgetter(0))[1]
     (straight,) = unbend(white, [_straight(rotation, best.start.groups, bends=False)], seed)
     return _kept(best, straight)
 
@@ -121,16 +142,19 @@ def _straightened(each: Unbent, white: np.ndarray) -> Start:
     return _straight(left @ right, each.start.groups)
 
 
-def _best_again(ended: Sequence[Unbent], white: np.ndarray, seed: int, worth: Worth) -> Unbent:
-    """The best by two judges: what a bend is worth to all rows, most of which it has seen, and what its groups are,
-    fitted again from straight coordinates, to rows held out of that. The first is the surer, but a bend that went far
-    to fit wrong groups has learnt rows by heart; the second knows none."""
+def _judged(ended: Sequence[Unbent], white: np.ndarray, seed: int, worth: Worth) -> list[tuple[float, Unbent]]:
+    """What two judges say of the groups of each, with the best of their bends: what that is worth to all rows, most of
+    which it has seen, and what the groups are, fitted again from straight coordinates, to rows held out of that. The
+    first is the surer, but a bend that went far to fit wrong groups has learnt rows by heart; the second knows none.
+    Bends that are fitted again are bends as good."""
     starts = [_straightened(each, white) for each in ended]
-    total = [worth(white, _to_all_rows(each, white)) for each in ended]
-    for split in range(SPLITS_OF_ROWS):
-        again = _fitted(starts, white, seed + split)
-        total = [sofar + worth(white, each) / SPLITS_OF_ROWS for sofar, each in zip(total, again)]
-    return ended[int(np.argmax(total))]
+    again = [_fitted(starts, white, seed + split) for split in range(SPLITS_OF_ROWS)]
+    found = []
+    for bends in zip(ended, *again):
+        told = [worth(white, _to_all_rows(each, white)) for each in bends]
+        fresh = sum(worth(white, each) for each in bends[1:]) / SPLITS_OF_ROWS
+        found.append((max(told) + fresh, bends[int(np.argmax(told))]))
+    return found
 
 
 def _best(ended: Sequence[Unbent], white: np.ndarray, most: int = 1, worth: Worth | None = None) -> list[Unbent]:
@@ -193,7 +217,7 @@ def _merged(ended: Unbent, white: np.ndarray, seed: int) -> list[Unbent]:
     found = []
     while True:
         groups = _joined(ties(ended.codes(white)), ended.start.groups)
-        if groups is None or components_of(max(map(len, groups)), len(white)) < FEWEST_COMPONENTS:
+        if groups is None or not _borne(groups, white):
             return found
         (ended,) = unbend(white, [Start(ended.codes, groups)], seed, SEARCH_STEPS)
         found.append(ended)
@@ -236,7 +260,12 @@ def _cuts(codes: np.ndarray, factors: Sequence[float]) -> list[Groups]:
     mixtures cannot: to make Gaussians of them."""
     found = ties(codes)
     cuts = dict.fromkeys(grouped(found, codes.shape[1], factor) for factor in factors)
-    return [groups for groups in cuts if components_of(max(map(len, groups)), len(codes)) >= FEWEST_COMPONENTS]
+    return [groups for groups in cuts if _borne(groups, codes)]
+
+
+def _borne(groups: Groups, rows: np.ndarray) -> bool:
+    """Whether the rows bear enough components for the largest group."""
+    return components_of(max(map(len, groups)), len(rows)) >= FEWEST_COMPONENTS
 
 
 def _made_independent(bend: Bend, white: np.ndarray, solve: Callable[[np.ndarray], np.ndarray]) -> Bend:
@@ -255,11 +284,13 @@ def turned(solve: Callable[[np.ndarray], np.ndarray], white: np.ndarray) -> np.n
     """The rotation that `solve` finds for white coordinates. Those that are 0 stay as they are: turned with the others,
     they would tie them all."""
     alive = white.any(0)
-    if alive.all():
-        return solve(white).T
-    rotation = np.eye(white.shape[1])
-    if alive.any():
-        rotation[np.ix_(alive, alive)] = solve(white[:, alive]).T
+    return among(solve(white[:, alive]), alive)
+
+
+def among(unmixing: np.ndarray, alive: np.ndarray) -> np.ndarray:
+    """The rotation that unmixes those coordinates that are alive."""
+    rotation = np.eye(len(alive))
+    rotation[np.ix_(alive, alive)] = unmixing.T
     return rotation
 
 

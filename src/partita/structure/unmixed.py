@@ -4,24 +4,26 @@ Nothing here knows labels or models: an array in, coordinates and their groups o
 """
 
 from dataclasses import dataclass, replace
-from functools import partial
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
 from partita.distributions import Groups, as_groups
 from partita.measures._arrays import as_matrix
-from partita.measures._ica import picard
+from partita.measures._ica import unmixings
 from partita.measures._neighbours import multi_information
-from partita.structure._bent_groups import bent_freely, bent_of_sizes, left_over, turned
+from partita.structure._bent_groups import among, bent_freely, bent_of_sizes, left_over, looks_bent
 from partita.structure._curving import CURVED, Surface, curvature, surfaces_of
 from partita.structure._unbending import Bend
 from partita.structure.free_groups import Tie, grouped, ties
-from partita.structure.sized_groups import LEAST_TIE, groups_of_sizes
+from partita.structure.sized_groups import LEAST_TIE, best_partition, block_values
 
 FEWEST_ROWS = 60
 WIDE = 1500  # features of rows of which only the leading directions are looked for
-FEWEST_TO_BEND = 400
+FEWEST_TO_BEND, FEWEST_A_LATENT = 400, 40
+STARTS, WORK = 100, 2e8  # of ICA, at most, and products that they may take
+BEST_ENDS = 3
 LEFT_OVER = 1.0  # times what ties two coordinates: more between groups is not left by a linear mixing
 LEAST_SIGNAL = 0.5  # of the variance of a direction, by which it is scaled to be grouped
 LARGEST = 4  # a larger group that was found may be several that are bent together
@@ -121,7 +123,7 @@ def unmixed(
     x : (n, D), at least 60 rows.
     latents : number of coordinates, at most D.
     sizes : of the groups, which come in this order; None: number and sizes are found.
-    bends : whether to look for a bend at all, which takes seconds and at least 400 rows.
+    bends : whether to look for a bend at all, which takes seconds, at least 400 rows, and 40 a latent.
     curves : whether to look for a curved surface too, where sizes are given; minutes where there is one.
     seed : of all that is drawn.
 
@@ -149,17 +151,17 @@ def unmixed(
     principal = Principal.of(x, latents)
     white = principal.white(x)
     white[:, white.var(0) < 0.5] = 0.0  # rounding, where rows have fewer directions than latents
-    rotation = turned(partial(picard, seed=seed), white)
-    groups, found = _grouped(principal, white, rotation, sizes)
+    rotation, groups, found = _unmixed_and_grouped(principal, white, sizes, seed)
     left = left_over(found, groups)
     linear = Unmixed(principal, rotation, groups, None, 0.0, left)
-    if not bends or latents < 2 or len(x) < FEWEST_TO_BEND:
+    enough = len(x) >= max(FEWEST_TO_BEND, FEWEST_A_LATENT * latents) and white.any(0).all()
+    if not bends or latents < 2 or not enough:
         return linear
-    best = None
+    best, most = None, min(LARGEST, latents - 1)
     if sizes is not None and left > LEFT_OVER:
         best = bent_of_sizes(white, rotation, groups, sizes, seed)
-    elif sizes is None and (len(groups) == 1 or max(map(len, groups)) > LARGEST):
-        best = bent_freely(white, rotation, seed)
+    elif sizes is None and (max(map(len, groups)) > most or looks_bent(white, rotation, groups, seed)):
+        best = bent_freely(white, rotation, groups, seed)
     return linear if best is None else replace(linear, groups=best.groups, bend=best.bend, gain=best.gain)
 
 
@@ -179,12 +181,30 @@ def _curved(x: np.ndarray, latents: int, sizes: tuple[int, ...], seed: int) -> U
     return min(found, key=shared)
 
 
+def _unmixed_and_grouped(
+    principal: Principal, white: np.ndarray, sizes: tuple[int, ...] | None, seed: int
+) -> tuple[np.ndarray, Groups, list[Tie]]:
+    """The rotation, its groups and all ties: of several ends of ICA the least Gaussian or, where sizes say what groups
+    are worth, that of the best few whose groups are worth the most."""
+    (rows, latents), alive = white.shape, white.any(0)
+    starts = int(np.clip(WORK / (rows * latents**2), 1, STARTS))
+    ends = [
+        among(each, alive) for each in unmixings(white[:, alive], seed, starts)[: 1 if sizes is None else BEST_ENDS]
+    ]
+    found = [(rotation, *_grouped(principal, white, rotation, sizes)) for rotation in ends]
+    return max(found, key=itemgetter(3))[:3]
+
+
 def _grouped(
     principal: Principal, white: np.ndarray, rotation: np.ndarray, sizes: tuple[int, ...] | None
-) -> tuple[Groups, list[Tie]]:
+) -> tuple[Groups, list[Tie], float]:
+    """Groups, all ties, and what groups of sizes are worth."""
     codes, noise = _signal(principal, white, rotation)
     found = ties(codes, noise, least=LEAST_TIE)
-    return grouped(found, len(rotation)) if sizes is None else groups_of_sizes(codes, sizes, noise).groups, found
+    if sizes is None:
+        return grouped(found, len(rotation)), found, 0.0
+    best = best_partition(sizes, block_values(found, set(sizes), codes.shape))
+    return best.groups, found, best.value
 
 
 def _signal(principal: Principal, white: np.ndarray, rotation: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
