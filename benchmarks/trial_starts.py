@@ -22,6 +22,7 @@ import numpy as np
 import torch
 
 from partita.data import load
+from partita.measures._regrouping import _partitions
 from partita.recipes import RECIPES, Ramp, Recipe
 from partita.recipes.judges import late_loss
 from partita.recipes.restarts import put_together
@@ -73,6 +74,7 @@ def warm_recipe(words: str, anneal: int, house: dict) -> Recipe:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--method", default="pdisvae", help="beta_tcvae: its latents in the groups that fit the truth")
     parser.add_argument("--network", default="small")
     parser.add_argument("--groups", default="2,2")
     parser.add_argument("--warm")
@@ -99,7 +101,12 @@ def main() -> None:
         settings = {"x_scale": sprites.x_scale, "u": truth, "batch_size": asked.batch_size, "device": device}
         return Ensemble([recipe] * len(seeds), seeds, sprites.x, **settings)
 
-    recipe = RECIPES["pdisvae"](groups=groups, beta=asked.beta, anneal=asked.anneal, **house)
+    if asked.method == "pdisvae":
+        recipe = RECIPES["pdisvae"](groups=groups, beta=asked.beta, anneal=asked.anneal, **house)
+        groupings = [recipe.groups]
+    else:
+        recipe = RECIPES[asked.method](beta=asked.beta, **house)
+        groupings = list(_partitions(tuple(range(sum(groups))), groups))
     onward = runs(told(recipe, asked.steps) if asked.told else recipe, seeds)
     if asked.warm:
         before = runs(warm_recipe(asked.warm, asked.anneal, house), seeds)
@@ -113,7 +120,8 @@ def main() -> None:
         mean, log_variance = model_of(onward, position).posterior(sprites.x)
         codes = mean + np.exp(0.5 * log_variance) * np.random.default_rng(position).standard_normal(mean.shape)
         codes = codes.astype(np.float32)
-        scores = np.array([known(codes[:, list(group)], truth) for group in recipe.groups])
+        knows = [np.array([known(codes[:, list(group)], truth) for group in groups]) for groups in groupings]
+        scores = next((each for each in knows if apart(each)), knows[0])
         rows.append((losses[position], apart(scores), runs_asked[position // asked.restarts], scores))
     found = sum(row[1] for row in rows)
     print(f"{found} of {len(rows)} starts apart; R2 of column, row, size by group, lowest loss first")

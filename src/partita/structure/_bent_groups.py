@@ -20,9 +20,7 @@ PARTITIONS, PARTITIONS_OF_FEW = 5, 16  # at least, and less the number of latent
 SEARCH_STEPS, STEPS_TO_SEE = 200, 100
 TURNED_AGAIN, FINALISTS = 2, 4
 FITTED_AGAIN, SPLITS_OF_ROWS = 4, 2  # the best of those that end, to judge them
-LINEAR_FIRST = (
-    0.15  # nats by which groups that are found by a bend must be better than linear ones, both judges together
-)
+LINEAR_FIRST = 10.0  # over the root of rows: nats by which groups of a bend must be better than linear ones
 # Of given sizes, and found: nats a row that the strongest tie between groups counts against them, beyond what ties two,
 # in units of it; and times what the weakest splits of groups would cut, nats a row, counts for them. Groups that may be
 # merged would be, as long as that counts much.
@@ -92,11 +90,12 @@ def bent_freely(white: np.ndarray, rotation: np.ndarray, linear: Groups, seed: i
     """Partitions at several cuts of what ties coordinates, of linear ones and then of those that are half unbent. The
     best is then merged where it is still tied, and split where that is better; and it has to be clearly better than the
     groups of `linear` coordinates."""
-    cuts = _cuts(white @ rotation, CUTS)
-    if all(len(groups) == 1 for groups in cuts):
+    turns = (rotation, turned(jade, white))
+    cuts = [(turn, groups) for turn in turns for groups in _cuts(white @ turn, CUTS)]
+    if all(len(groups) == 1 for _, groups in cuts):
         return None
     search = partial(unbend, white, seed=seed, steps=SEARCH_STEPS, settle=False)
-    ended = [search([_straight(rotation, groups)])[0] for groups in cuts]
+    ended = [search([_straight(turn, groups)])[0] for turn, groups in cuts]
     starts: dict[tuple, Start] = {}
     for each in _best(ended, white, TURNED_AGAIN):
         for bend in (each.codes, _made_independent(each.codes, white, partial(picard, seed=seed))):
@@ -109,7 +108,8 @@ def bent_freely(white: np.ndarray, rotation: np.ndarray, linear: Groups, seed: i
     judged = _judged(_best(ended, white, FITTED_AGAIN), white, seed, _worth_found)
     if len(linear) > 1 and _borne(linear, white):
         stayed = unbend(white, [_straight(rotation, linear, bends=False)], seed)
-        judged += [(total + LINEAR_FIRST, each) for total, each in _judged(stayed, white, seed, _worth_found)]
+        ((told, own),) = _judged(stayed, white, seed, _worth_found)
+        judged.append((told + LINEAR_FIRST / np.sqrt(len(white)), own))
     best = max(judged, key=itemgetter(0))[1]
     (straight,) = unbend(white, [_straight(rotation, best.start.groups, bends=False)], seed)
     return _kept(best, straight)

@@ -33,12 +33,13 @@ NEIGHBOURS, ROWS_TO_COMPARE = 20, 3000  # by which surfaces are compared
 @dataclass(frozen=True)
 class Principal:
     """The leading principal coordinates of rows: y = (x - mean) @ axes.T / sqrt(variance) is white; `noise` is the mean
-    variance of the directions left out."""
+    variance of the directions left out, and `signals` how many of the coordinates are more than noise."""
 
     mean: np.ndarray  # (D,)
     axes: np.ndarray  # (K, D)
     variance: np.ndarray  # (K,)
     noise: float
+    signals: int
 
     @classmethod
     def of(cls, x: np.ndarray, latents: int) -> "Principal":
@@ -51,7 +52,8 @@ class Principal:
         least = 1e-6 * max(float(values.mean()), 1e-12)
         noise = float(values[latents:].mean()) if latents < len(values) else 0.0
         noise = max(noise, least)
-        return cls(mean, axes[:latents], np.maximum(values[:latents], 1.001 * noise), noise)
+        signals = min(latents, signals_of(values, len(x))) if latents < len(values) else latents
+        return cls(mean, axes[:latents], np.maximum(values[:latents], 1.001 * noise), noise, signals)
 
     @classmethod
     def _of_wide(cls, centred: np.ndarray, mean: np.ndarray, latents: int) -> "Principal":
@@ -62,7 +64,7 @@ class Principal:
         values, total = singular**2 / len(centred), float(np.square(centred).sum() / len(centred))
         least = 1e-6 * max(total / len(mean), 1e-12)
         noise = max((total - float(values.sum())) / max(len(mean) - latents, 1), least)
-        return cls(mean, axes, np.maximum(values, 1.001 * noise), noise)
+        return cls(mean, axes, np.maximum(values, 1.001 * noise), noise, latents)
 
     def white(self, x: np.ndarray) -> np.ndarray:
         return (x - self.mean) @ self.axes.T / np.sqrt(self.variance)
@@ -95,6 +97,20 @@ class Unmixed:
     def grouped_anew(self, x: np.ndarray, sizes: tuple[int, ...] | None) -> Groups:
         """The groups that rows show in these linear coordinates: of `sizes`, or as many as show."""
         return _grouped(self.principal, self.principal.white(x), self.rotation, sizes)[0]
+
+
+def signals_of(values: np.ndarray, rows: int) -> int:
+    """How many of the directions of these variances, the largest first, are more than noise: the number with the best
+    BIC of probabilistic PCA (Minka 2000 counts its parameters), at least 1. Right where noise is the same for all
+    features; more where it differs."""
+    features = len(values)
+    values = np.maximum(values, 1e-12 * max(float(values.mean()), 1e-12))
+    scores = []
+    for k in range(1, min(rows // 2, features - 1) + 1):
+        left = features - k
+        log_p = -0.5 * rows * (np.log(values[:k]).sum() + left * np.log(values[k:].mean()) + features)
+        scores.append(log_p - 0.5 * np.log(rows) * (features * k - k * (k - 1) / 2 + features + 1))
+    return int(np.argmax(scores)) + 1 if scores else 1
 
 
 def unmixed(
@@ -187,6 +203,8 @@ def _unmixed_and_grouped(
     """The rotation, its groups and all ties: of several ends of ICA the least Gaussian or, where sizes say what groups
     are worth, that of the best few whose groups are worth the most."""
     (rows, latents), alive = white.shape, white.any(0)
+    if sizes is None:
+        alive[principal.signals :] = False  # directions of nothing but noise, turned with the others, tie them weakly
     starts = int(np.clip(WORK / (rows * latents**2), 1, STARTS))
     ends = [
         among(each, alive) for each in unmixings(white[:, alive], seed, starts)[: 1 if sizes is None else BEST_ENDS]

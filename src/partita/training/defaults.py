@@ -146,21 +146,14 @@ def check_likelihood(likelihood: str | Likelihood, x: Any, x_scale: float) -> No
 
 
 def choose_latents(x: np.ndarray) -> tuple[int, str]:
-    """How many latents rows of numbers have, and why: the number with the best BIC of probabilistic PCA (Minka 2000
-    counts its parameters), at least 1. Right where noise is the same for all features; more where it differs."""
+    """How many latents rows of numbers have, and why: as many as they have `structure.unmixed.signals_of`."""
+    from partita.structure.unmixed import signals_of  # keeps scikit-learn out of start-up
+
     if x.ndim != 2:
         raise ValueError(f'latents="auto" is for rows of numbers, and observations here have shape {x.shape[1:]}')
-    rows, features = x.shape
     centred = np.asarray(x, np.float64) - x.mean(0)
-    values = np.maximum(np.linalg.eigvalsh(centred.T @ centred / rows)[::-1], 1e-12 * max(centred.var(), 1e-12))
-    most = min(rows // 2, features - 1)
-    scores = []
-    for k in range(1, most + 1):
-        left = features - k
-        log_p = -0.5 * rows * (np.log(values[:k]).sum() + left * np.log(values[k:].mean()) + features)
-        scores.append(log_p - 0.5 * np.log(rows) * (features * k - k * (k - 1) / 2 + features + 1))
-    best = int(np.argmax(scores)) + 1 if scores else 1
-    return best, "as many as probabilistic PCA explains the rows best with, by BIC"
+    found = signals_of(np.linalg.eigvalsh(centred.T @ centred / len(x))[::-1], len(x))
+    return found, "as many as probabilistic PCA explains the rows best with, by BIC"
 
 
 def noise_variance(x: np.ndarray, latents: int) -> float | None:
