@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from partita.data import load
-from partita.structure import align, unmixed
+from partita.measures._ica import picard
+from partita.structure import align, groups_of_sizes, unmixed
 from partita.structure.unmixed import Principal
 
 
@@ -53,6 +54,28 @@ def test_linear_worlds_are_recovered(seed, sizes, features):
         assert found.left < 1.3
         assert sorted(k for group in found.groups for k in group) == list(range(sum(sizes)))
         assert r2(found, data) > top - 0.02
+
+
+def test_many_latents_of_few_rows_are_unmixed_from_several_starts():
+    """Of 24 latents and 700 rows one start of ICA ends where groups are not to be seen."""
+    sizes = (2,) * 8 + (3,) * 2 + (1,) * 2
+    data = load("groups", seed=4, size=700, groups=sizes, features=60)
+    principal = Principal.of(data.x.astype(float), 24)
+    white = principal.white(data.x)
+    once = white @ picard(white, 0).T
+    assert align(once, data.truth, groups_of_sizes(once, sizes).groups, data.truth_groups).r2 < 0.85
+    assert r2(unmixed(data.x, 24, sizes), data) > 0.95
+
+
+def test_directions_of_nothing_but_noise_stay_as_they_are():
+    data = load("groups", size=1500)
+    found = unmixed(data.x, 9)
+    assert found.principal.signals == 6
+    np.testing.assert_array_equal(found.rotation[6:], np.eye(9)[6:])
+    assert sorted(map(len, found.groups)) == [1, 1, 1, 2, 2, 2]
+    assert {(6,), (7,), (8,)} < set(found.groups)
+    square = load("groups", size=200, features=6).x.astype(float)
+    assert Principal.of(square, 6).signals == 6  # nothing is left out that could tell what noise is
 
 
 @pytest.mark.parametrize("seed", [0, 1])

@@ -283,7 +283,7 @@ def _whitening(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def turned(solve: Callable[[np.ndarray], np.ndarray], white: np.ndarray) -> np.ndarray:
     """The rotation that `solve` finds for white coordinates. Those that are 0 stay as they are: turned with the others,
     they would tie them all."""
-    alive = white.any(0)
+    alive = np.asarray(white.any(0))
     return among(solve(white[:, alive]), alive)
 
 

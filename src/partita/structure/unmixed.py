@@ -202,7 +202,7 @@ def _unmixed_and_grouped(
 ) -> tuple[np.ndarray, Groups, list[Tie]]:
     """The rotation, its groups and all ties: of several ends of ICA the least Gaussian or, where sizes say what groups
     are worth, that of the best few whose groups are worth the most."""
-    (rows, latents), alive = white.shape, white.any(0)
+    (rows, latents), alive = white.shape, np.asarray(white.any(0))
     if sizes is None:
         alive[principal.signals :] = False  # directions of nothing but noise, turned with the others, tie them weakly
     starts = int(np.clip(WORK / (rows * latents**2), 1, STARTS))
