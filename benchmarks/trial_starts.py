@@ -13,6 +13,7 @@ nothing else.
 
     python benchmarks/trial_starts.py [--network burgess] [--warm beta_vae:2] [--beta 4] [--starts 8] [--steps 4000]
     python benchmarks/trial_starts.py --groups 2,1 --warm tc:8 --beta 8 --anneal 1000 --restarts 2 --steps 1600
+    python benchmarks/trial_starts.py --groups 2,1 --method beta_tcvae --beta 9 --steps 1600
 """
 
 import argparse

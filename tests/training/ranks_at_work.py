@@ -100,10 +100,11 @@ def trained(runs: Ensemble) -> dict[str, torch.Tensor]:
 
 
 def restarted(ranks: Ranks, **options) -> dict[str, torch.Tensor]:
-    """A run that looks for its groups half-way, by PC or by discovery."""
+    """A run that looks for its groups half-way, by PC or by discovery. Of this seed's two restarts the first is better
+    by 0.2 nats; of seed 0's they differ by 0.004, and rounding, which two ranks do otherwise, decides between them."""
     program = build("pdisvae", **HOUSE | options)
     made = lambda recipes, seeds, *_: ensemble(recipes, seeds, ranks)  # noqa: E731
-    (result,) = train_models([program], [0], made, 40, log_every=10)
+    (result,) = train_models([program], [3], made, 40, log_every=10)
     return {**result.model, "groups": torch.tensor([len(group) for group in result.recipe.groups])}
 
 

@@ -10,7 +10,7 @@ from partita.data._switch import limits_are_no_news
 
 log = logging.getLogger("partita")
 
-ENDS_ALIKE, ALIKE = 4, 1e-3
+MOST_STARTS, ENDS_ALIKE, ALIKE = 100, 4, 1e-3
 LOG_COSH_OF_GAUSSIAN = 0.374567207491438  # its mean
 
 
@@ -80,8 +80,8 @@ def unmixings(white: np.ndarray, seed: int, starts: int) -> list[np.ndarray]:
     starts than it takes to end there `ENDS_ALIKE` times. Of many coordinates and few rows it ends elsewhere from nearly
     every start, and most of these ends are not the best."""
     found: list[tuple[float, np.ndarray]] = []
-    for start in range(starts):
-        rotation = picard(white, seed + start)
+    for start in range(min(starts, MOST_STARTS)):
+        rotation = picard(white, MOST_STARTS * seed + start)  # other seeds, other starts
         found.append((_not_gaussian(white @ rotation.T), rotation))
         best = max(value for value, _ in found)
         if sum(value > (1 - ALIKE) * best for value, _ in found) >= ENDS_ALIKE:

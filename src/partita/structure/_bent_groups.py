@@ -32,7 +32,6 @@ FEWEST_COMPONENTS = 4  # of the mixture of a group that is unbent
 SPLITS = 4  # of groups into two that are tried, those first that cut the least
 CUTS = (1.0, 1.5, 2.2, 3.3, 5.0, 7.5)  # factors of what ties, at which groups are cut where none are given
 
-
 Worth = Callable[[np.ndarray, Unbent], float]
 
 

@@ -22,7 +22,7 @@ from partita.structure.sized_groups import LEAST_TIE, best_partition, block_valu
 FEWEST_ROWS = 60
 WIDE = 1500  # features of rows of which only the leading directions are looked for
 FEWEST_TO_BEND, FEWEST_A_LATENT = 400, 40
-STARTS, WORK = 100, 2e8  # of ICA, at most, and products that they may take
+WORK = 2e8  # products that all starts of ICA may take
 BEST_ENDS = 3
 LEFT_OVER = 1.0  # times what ties two coordinates: more between groups is not left by a linear mixing
 LEAST_SIGNAL = 0.5  # of the variance of a direction, by which it is scaled to be grouped
@@ -153,7 +153,7 @@ def unmixed(
     >>> data = load("groups", size=1000)
     >>> found = unmixed(data.x, 6, (2, 2, 2))
     >>> found.groups
-    ((0, 2), (1, 4), (3, 5))
+    ((0, 1), (2, 4), (3, 5))
     >>> found.codes(data.x).shape
     (1000, 6)
     """
@@ -205,7 +205,7 @@ def _unmixed_and_grouped(
     (rows, latents), alive = white.shape, np.asarray(white.any(0))
     if sizes is None:
         alive[principal.signals :] = False  # directions of nothing but noise, turned with the others, tie them weakly
-    starts = int(np.clip(WORK / (rows * latents**2), 1, STARTS))
+    starts = max(1, int(WORK / (rows * latents**2)))
     ends = [
         among(each, alive) for each in unmixings(white[:, alive], seed, starts)[: 1 if sizes is None else BEST_ENDS]
     ]
