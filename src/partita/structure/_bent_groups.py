@@ -105,7 +105,7 @@ def bent_freely(white: np.ndarray, rotation: np.ndarray, linear: Groups, seed: i
     ended += _merged(_best(ended, white)[0], white, seed)
     ended += _split(_best(ended, white)[0], white, seed)
     judged = _judged(_best(ended, white, FITTED_AGAIN), white, seed, _worth_found)
-    if len(linear) > 1 and _borne(linear, white):
+    if len(linear) > 1 and _filled_well(linear, white):
         stayed = unbend(white, [_straight(rotation, linear, bends=False)], seed)
         ((told, own),) = _judged(stayed, white, seed, _worth_found)
         judged.append((told + LINEAR_FIRST / np.sqrt(len(white)), own))
@@ -216,7 +216,7 @@ def _merged(ended: Unbent, white: np.ndarray, seed: int) -> list[Unbent]:
     found = []
     while True:
         groups = _joined(ties(ended.codes(white)), ended.start.groups)
-        if groups is None or not _borne(groups, white):
+        if groups is None or not _filled_well(groups, white):
             return found
         (ended,) = unbend(white, [Start(ended.codes, groups)], seed, SEARCH_STEPS)
         found.append(ended)
@@ -259,10 +259,10 @@ def _cuts(codes: np.ndarray, factors: Sequence[float]) -> list[Groups]:
     mixtures cannot: to make Gaussians of them."""
     found = ties(codes)
     cuts = dict.fromkeys(grouped(found, codes.shape[1], factor) for factor in factors)
-    return [groups for groups in cuts if _borne(groups, codes)]
+    return [groups for groups in cuts if _filled_well(groups, codes)]
 
 
-def _borne(groups: Groups, rows: np.ndarray) -> bool:
+def _filled_well(groups: Groups, rows: np.ndarray) -> bool:
     """Whether the rows bear enough components for the largest group."""
     return components_of(max(map(len, groups)), len(rows)) >= FEWEST_COMPONENTS
 
@@ -283,11 +283,11 @@ def turned(solve: Callable[[np.ndarray], np.ndarray], white: np.ndarray) -> np.n
     """The rotation that `solve` finds for white coordinates. Those that are 0 stay as they are: turned with the others,
     they would tie them all."""
     alive = np.asarray(white.any(0))
-    return among(solve(white[:, alive]), alive)
+    return rotation_of(solve(white[:, alive]), alive)
 
 
-def among(unmixing: np.ndarray, alive: np.ndarray) -> np.ndarray:
-    """The rotation that unmixes those coordinates that are alive."""
+def rotation_of(unmixing: np.ndarray, alive: np.ndarray) -> np.ndarray:
+    """The rotation of all coordinates that unmixes those that are alive."""
     rotation = np.eye(len(alive))
     rotation[np.ix_(alive, alive)] = unmixing.T
     return rotation

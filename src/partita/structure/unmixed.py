@@ -13,7 +13,7 @@ from partita.distributions import Groups, as_groups
 from partita.measures._arrays import as_matrix
 from partita.measures._ica import unmixings
 from partita.measures._neighbours import multi_information
-from partita.structure._bent_groups import among, bent_freely, bent_of_sizes, left_over, looks_bent
+from partita.structure._bent_groups import bent_freely, bent_of_sizes, left_over, looks_bent, rotation_of
 from partita.structure._curving import CURVED, Surface, curvature, surfaces_of
 from partita.structure._unbending import Bend
 from partita.structure.free_groups import Tie, grouped, ties
@@ -170,6 +170,7 @@ def unmixed(
     rotation, groups, found = _unmixed_and_grouped(principal, white, sizes, seed)
     left = left_over(found, groups)
     linear = Unmixed(principal, rotation, groups, None, 0.0, left)
+    # a direction without spread has no density that a bend could be judged by
     enough = len(x) >= max(FEWEST_TO_BEND, FEWEST_A_LATENT * latents) and white.any(0).all()
     if not bends or latents < 2 or not enough:
         return linear
@@ -207,7 +208,8 @@ def _unmixed_and_grouped(
         alive[principal.signals :] = False  # directions of nothing but noise, turned with the others, tie them weakly
     starts = max(1, int(WORK / (rows * latents**2)))
     ends = [
-        among(each, alive) for each in unmixings(white[:, alive], seed, starts)[: 1 if sizes is None else BEST_ENDS]
+        rotation_of(each, alive)
+        for each in unmixings(white[:, alive], seed, starts)[: 1 if sizes is None else BEST_ENDS]
     ]
     found = [(rotation, *_grouped(principal, white, rotation, sizes)) for rotation in ends]
     return max(found, key=itemgetter(3))[:3]
