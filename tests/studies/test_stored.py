@@ -30,6 +30,11 @@ def as_planned(store: Store) -> list[Run]:
     return sorted((store.run_in(folder) for folder in store.folders()), key=lambda run: (run.method, run.id))
 
 
+def test_a_study_is_opened_by_its_name_too(mine):
+    assert Store(str(mine / "study")) == Store(mine / "study")
+    assert Store(str(mine / "study")).runs() == Store(mine / "study").runs() != []
+
+
 def test_every_file_is_whole(mine):
     found = survey(Store(mine / "study"))
     assert len(found.finished) == 6

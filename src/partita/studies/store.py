@@ -50,6 +50,9 @@ RESULT_OF_0_1 = {"status", "step", "diverged_at", "groups", "merges"}
 class Store:
     folder: Path
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "folder", Path(self.folder))  # a name will do
+
     def folder_of(self, run: Run) -> Path:
         return self.folder_named(run.id)
 
