@@ -2,7 +2,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from partita.structure._bent_groups import _fitted, _judged, _straightened, _worth, bent_freely, looks_bent
+from partita.structure._bent_groups import bent_freely, looks_bent
+from partita.structure._bent_judges import fitted_again, judge, straightened, worth_of_sizes
 from partita.structure._unbending import Bend, Start, Unbent, unbend
 
 PAIRS, CROSSED, LOOSE = ((0, 1), (2, 3)), ((0, 2), (1, 3)), ((0, 1), (2,), (3,))
@@ -28,7 +29,7 @@ def test_a_start_is_straightened_to_the_rotation_it_was_bent_from():
     rotation = turn_of(4, seed=2)
     bend = replace(Bend.straight(rotation), leave=0.02 * np.random.default_rng(1).standard_normal((4, 64)))
     bent = Unbent(Start(bend, PAIRS), bend.mapped(np.diag([3.0, 1.0, 0.2, 1.0]), np.ones(4)), 0.0)
-    found = _straightened(bent, white)
+    found = straightened(bent, white)
     np.testing.assert_allclose(found.bend.rotation, rotation, atol=0.05)
     np.testing.assert_allclose(found.bend.rotation @ found.bend.rotation.T, np.eye(4), atol=1e-12)
     assert not found.bend.leave.any()
@@ -36,14 +37,14 @@ def test_a_start_is_straightened_to_the_rotation_it_was_bent_from():
     white[:, 3] = 0
     flat = Bend.straight(np.eye(4))
     np.testing.assert_allclose(
-        _straightened(Unbent(Start(flat, PAIRS), flat, 0.0), white).bend.rotation, np.eye(4), atol=1e-9
+        straightened(Unbent(Start(flat, PAIRS), flat, 0.0), white).bend.rotation, np.eye(4), atol=1e-9
     )
 
 
 def test_starts_of_any_sizes_are_fitted_as_each_would_be_alone():
     y = bent_rings(400)
     starts = [Start(Bend.straight(np.eye(4)), groups) for groups in (PAIRS, LOOSE, CROSSED)]
-    found = _fitted(starts, y, seed=0)
+    found = fitted_again(starts, y, seed=0)
     assert [each.start.groups for each in found] == [PAIRS, LOOSE, CROSSED]
     (alone,) = unbend(y, starts[1:2])
     np.testing.assert_array_equal(found[1].codes(y), alone.codes(y))
@@ -54,8 +55,8 @@ def test_the_last_judge_believes_rows_and_not_what_a_fit_says_of_itself():
     y = bent_rings()
     right, wrong = (unbend(y, [Start(Bend.straight(np.eye(4)), groups)], steps=100)[0] for groups in (PAIRS, CROSSED))
     boasting = replace(wrong, likelihood=right.likelihood + 100)
-    assert _worth(y, boasting) > _worth(y, right)
-    (told_wrong, _), (told_right, best) = _judged([boasting, right], y, 0, _worth)
+    assert worth_of_sizes(y, boasting) > worth_of_sizes(y, right)
+    (told_wrong, _), (told_right, best) = judge([boasting, right], y, 0, worth_of_sizes)
     assert told_right > told_wrong
     assert best.start.groups == PAIRS
 
@@ -64,10 +65,10 @@ def test_groups_are_judged_with_the_best_bend_that_is_found_for_them():
     """The bend of right groups may have gone astray; one that is fitted again is then the one to keep."""
     y = bent_rings()
     astray = Unbent(Start(Bend.straight(np.eye(4)), PAIRS), Bend.straight(np.eye(4)), 0.0)
-    ((told, kept),) = _judged([astray], y, 0, _worth)
+    ((told, kept),) = judge([astray], y, 0, worth_of_sizes)
     assert kept is not astray
     assert kept.start.groups == PAIRS
-    ((as_good, same),) = _judged([kept], y, 0, _worth)
+    ((as_good, same),) = judge([kept], y, 0, worth_of_sizes)
     assert abs(as_good - told) < 0.05
     assert same.start.groups == PAIRS
 

@@ -4,8 +4,9 @@ import torch
 
 from partita.data._switch import limits_are_no_news
 from partita.structure import _unbending, align
-from partita.structure._gaussian_mixtures import components_of, log_parts, mixtures_of
-from partita.structure._unbending import Bend, Start, _Flow, cross_validated, held_out_rows, unbend
+from partita.structure._bent_judges import cross_validated
+from partita.structure._group_densities import components_of, log_parts, mixtures_of
+from partita.structure._unbending import Bend, Start, _Flow, held_out_rows, unbend
 
 PAIRS, WRONG = ((0, 1), (2, 3)), ((0, 2), (1, 3))
 EYE = np.eye(4)

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from partita.distributions import Groups
-from partita.structure._gaussian_mixtures import components_of, log_parts, mixtures_of
+from partita.structure._group_densities import components_of, densities_of, log_density
 
 HIDDEN = 64
 STEPS, LOOK_EVERY, PATIENCE = 400, 50, 4
@@ -28,8 +28,6 @@ RATE, LAST_RATE, DECAY = 5e-3, 1e-4, 1e-3
 HELD_OUT = 0.2
 ROWS_FOR_MIXTURES = 2000
 LARGEST_GRADIENT = 5.0
-FOLDS, ROWS_TO_CROSS = 5, 4000
-COMPONENTS_TRIED = (0.5, 1, 2)  # times as many as rows bear, for densities that are cross-validated
 GOLDEN = (5**0.5 - 1) / 2  # multiples of it, less their whole part, fill the way from 0 to 1 evenly
 STEEPEST = 3.0  # slope of what enters a unit, a deviation of y: what is steeper folds between rows without being seen
 FLAT = 0.01  # determinant below which it is taken on as a straight line, through 0: at 1 a fit starts
@@ -55,6 +53,12 @@ class Bend:
     def __call__(self, y: np.ndarray) -> np.ndarray:
         return y @ self.rotation + np.tanh(y @ self.enter.T + self.offset) @ self.leave.T + self.shift
 
+    def log_volume(self, y: np.ndarray) -> np.ndarray:
+        """The logarithm of |det dz/dy| at rows y, (n,)."""
+        parts = (self.rotation, self.enter, self.offset, self.leave, self.shift)
+        _, slope = _bent([torch.tensor(part)[None] for part in parts], torch.tensor(y))
+        return torch.linalg.slogdet(slope)[1][0].numpy()
+
     def mapped(self, matrix: np.ndarray, centre: np.ndarray) -> "Bend":
         """(z - centre) @ matrix, which is such a bend again."""
         return Bend(
@@ -74,6 +78,11 @@ class Start:
     @property
     def stays(self) -> bool:
         return not self.bends or len(self.groups) == 1
+
+
+def straight(rotation: np.ndarray, groups: Groups, seed: int = 0, *, bends: bool = True) -> Start:
+    """A start from straight coordinates."""
+    return Start(Bend.straight(rotation, seed), groups, bends)
 
 
 @dataclass(frozen=True)
@@ -129,26 +138,6 @@ def unbend(
     return [Unbent(flow.starts[c], flow.codes(c), float(best[c])) for c in order]
 
 
-def cross_validated(y: np.ndarray, bend: Bend, groups: Groups, seed: int = 0) -> float:
-    """The mean log-density of rows y (n, K) that a bend gives them, nats: each fold by mixtures of the others. Unlike
-    the rows that a fit holds out it is of all rows, so that chance says less; but the bend has seen most of them."""
-    some = np.random.default_rng(seed).permutation(len(y))[:ROWS_TO_CROSS]
-    folds = np.array_split(some[: len(some) // FOLDS * FOLDS], FOLDS)
-    others = [np.concatenate([fold for fold in folds if fold is not each]) for each in folds]
-    rows = np.concatenate(folds)
-    parts = (bend.rotation, bend.enter, bend.offset, bend.leave, bend.shift)
-    _, slope = _bent([torch.tensor(part)[None] for part in parts], torch.tensor(y[rows]))
-    total, codes = float(torch.linalg.slogdet(slope)[1].mean()), torch.tensor(bend(y))
-    for group in map(list, groups):
-        own = codes[:, group]
-        fitted, asked = (torch.stack([own[each] for each in some]) for some in (others, folds))
-        # how many components fill a shape best depends on it: a shell needs more than a bow-tie
-        borne = components_of(len(group), len(others[0]))
-        mixtures = [mixtures_of(fitted, seed, max(1, int(borne * factor))) for factor in COMPONENTS_TRIED]
-        total += max(float(torch.logsumexp(log_parts(asked, *each), -1).mean()) for each in mixtures)
-    return total
-
-
 class _Flow:
     """The networks and mixtures of several starts: each parameter has a leading axis of starts, and so has the best
     network so far."""
@@ -164,12 +153,14 @@ class _Flow:
         # groups of one size side by side, as if they were of further starts
         self.blocks = [[block for block in blocks if block.stop - block.start == size] for size in sizes]
         some = y[np.random.default_rng(seed).permutation(len(y))[:ROWS_FOR_MIXTURES]]
-        codes = torch.tensor(np.stack([bend(some) for bend in bends]))
-        self.mixtures = []
+        codes = _tensor(np.stack([bend(some) for bend in bends]))
+        self.mixtures: list[Tensor] = []
+        self.places: list[slice] = []  # of the parameters of each size of groups
         for same in self.blocks:
             components = components_of(same[0].stop - same[0].start, len(y))
-            found = mixtures_of(torch.cat([codes[:, :, block] for block in same]), seed, components)
-            self.mixtures += [part.float().unflatten(0, (len(same), -1)).transpose(0, 1).contiguous() for part in found]
+            found = densities_of(torch.cat([codes[:, :, block] for block in same]), seed, components)
+            self.places.append(slice(len(self.mixtures), len(self.mixtures) + len(found)))
+            self.mixtures += [part.unflatten(0, (len(same), -1)).transpose(0, 1).contiguous() for part in found]
         self.best = [p.clone() for p in self.network]
         slope = _bent(self.network, _tensor(some))[1]
         self.side = torch.linalg.slogdet(slope)[0].sum(1, keepdim=True).sign()  # that of most rows
@@ -193,10 +184,9 @@ class _Flow:
     def _log_mixtures(self, z: Tensor) -> Tensor:
         """Log-densities of groups, added up, (starts, rows)."""
         total = z.new_zeros(z.shape[:2])
-        for number, same in enumerate(self.blocks):
-            mixture = (p.flatten(0, 1) for p in self.mixtures[4 * number : 4 * number + 4])
+        for same, place in zip(self.blocks, self.places):
             own = torch.stack([z[:, :, block] for block in same], 1).flatten(0, 1)
-            density = torch.logsumexp(log_parts(own, *mixture), -1)
+            density = log_density(own, *(p.flatten(0, 1) for p in self.mixtures[place]))
             total = total + density.unflatten(0, (-1, len(same))).sum(1)
         return total
 

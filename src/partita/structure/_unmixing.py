@@ -5,6 +5,7 @@ sum_k h(y_k) - log |det W| + constant: one-dimensional entropies decide, and tho
 """
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,6 +34,26 @@ def whitening(x: np.ndarray, floor: float = 1e-9) -> Whitening:
     values, vectors = np.linalg.eigh(np.atleast_2d(np.cov(x - mean, rowvar=False, bias=True)))
     kept = values > max(floor * values.max(), 1e-300)
     return Whitening(mean, vectors[:, kept] / np.sqrt(values[kept]))
+
+
+def whitening_of_all(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The mean, and the square matrix that makes all directions white, those of next to no variance too."""
+    values, vectors = np.linalg.eigh(np.cov(codes.T, bias=True))
+    return codes.mean(0), vectors / np.sqrt(np.maximum(values, 1e-9))
+
+
+def turned(solve: Callable[[np.ndarray], np.ndarray], white: np.ndarray) -> np.ndarray:
+    """The rotation that `solve` finds for white coordinates. Those that are 0 stay as they are: turned with the others,
+    they would tie them all."""
+    alive = np.asarray(white.any(0))
+    return rotation_of(solve(white[:, alive]), alive)
+
+
+def rotation_of(unmixing: np.ndarray, alive: np.ndarray) -> np.ndarray:
+    """The rotation of all coordinates that unmixes those that are alive."""
+    rotation = np.eye(len(alive))
+    rotation[np.ix_(alive, alive)] = unmixing.T
+    return rotation
 
 
 def spacing_entropy(y: np.ndarray) -> np.ndarray:

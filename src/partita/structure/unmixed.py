@@ -13,9 +13,11 @@ from partita.distributions import Groups, as_groups
 from partita.measures._arrays import as_matrix
 from partita.measures._ica import unmixings
 from partita.measures._neighbours import multi_information
-from partita.structure._bent_groups import bent_freely, bent_of_sizes, left_over, looks_bent, rotation_of
+from partita.structure._bent_groups import bent_freely, bent_of_sizes, looks_bent
+from partita.structure._bent_judges import left_over
 from partita.structure._curving import CURVED, Surface, curvature, surfaces_of
 from partita.structure._unbending import Bend
+from partita.structure._unmixing import rotation_of
 from partita.structure.free_groups import Tie, grouped, ties
 from partita.structure.sized_groups import LEAST_TIE, best_partition, block_values
 

@@ -1,4 +1,4 @@
-"""Mixtures of Gaussians of many sets of rows at once, by EM: the densities of groups that are unbent."""
+"""Densities of groups that are unbent, of many sets of rows at once: mixtures of Gaussians by EM, and ellipses."""
 
 import functools
 import math
@@ -12,6 +12,7 @@ COMPONENTS = {1: 12, 2: 24}  # of a mixture, at most; of larger groups as of two
 # their parts; with more, a bend makes Gaussians of what a mixture should fill, rings of two dimensions first of all.
 ROWS_A_NUMBER = {1: 4, 2: 4, 3: 6, 4: 12}
 EM_STEPS, LEAST_VARIANCE = 20, 2e-3
+LEAST_ELLIPSE, LEAST_SPREAD = 3, 1e-5  # dimensions, and variance of any direction
 
 
 def components_of(size: int, rows: int) -> int:
@@ -52,3 +53,53 @@ def mixtures_of(z: Tensor, seed: int, components: int) -> list[Tensor]:
         precise = torch.linalg.solve_triangular(factor, torch.eye(size, dtype=z.dtype), upper=False)
         diagonal, lower = torch.log(torch.diagonal(precise, dim1=-2, dim2=-1)), torch.tril(precise, -1)
     return [logits, centre, diagonal, lower]
+
+
+def log_ellipse(z: Tensor, centre: Tensor, diagonal: Tensor, lower: Tensor, *distances: Tensor) -> Tensor:
+    """Log-densities (starts, rows) where only the distance from a centre counts, as in independent subspace analysis
+    (Hyvärinen and Hoyer 2000): its logarithm, of coordinates that a factor makes white, is a mixture of Gaussians."""
+    size = z.shape[-1]
+    factor = torch.tril(lower, -1) + torch.diag_embed(torch.exp(diagonal))
+    white = (z - centre[:, None]) @ factor.mT
+    distance = 0.5 * torch.log(white.square().sum(-1, keepdim=True) + 1e-9)
+    sphere = math.log(2) + 0.5 * size * math.log(math.pi) - math.lgamma(size / 2)
+    told = torch.logsumexp(log_parts(distance, *distances), -1)
+    return told - size * distance[..., 0] - sphere + diagonal.sum(-1, keepdim=True)
+
+
+def ellipses_of(z: Tensor, seed: int) -> list[Tensor]:
+    """Centre, log-diagonal and lower factor that make z (starts, rows, size) white, and the mixture of distances."""
+    size, centre = z.shape[-1], z.mean(1)
+    spread = (z - centre[:, None]).mT @ (z - centre[:, None]) / z.shape[1]
+    eye = torch.eye(size, dtype=z.dtype)
+    precise = torch.linalg.solve_triangular(torch.linalg.cholesky(spread + LEAST_SPREAD * eye), eye, upper=False)
+    white = (z - centre[:, None]) @ precise.mT
+    distance = 0.5 * torch.log(white.square().sum(-1, keepdim=True) + 1e-9)
+    diagonal = torch.log(torch.diagonal(precise, dim1=-2, dim2=-1))
+    return [centre, diagonal, torch.tril(precise, -1), *mixtures_of(distance, seed, components_of(1, z.shape[1]))]
+
+
+def densities_of(z: Tensor, seed: int, components: int) -> list[Tensor]:
+    """The parameters of `log_density` for z (starts, rows, size): a mixture of Gaussians and, of three dimensions and
+    more, an ellipse: a shell of four is a surface that a few hundred rows bear too few Gaussians for."""
+    mixture = mixtures_of(z, seed, components)
+    if z.shape[-1] < LEAST_ELLIPSE:
+        return mixture
+    ellipse = ellipses_of(z, seed)
+    odds = z.new_zeros(len(z), 1)
+    better = log_ellipse(z, *ellipse) - torch.logsumexp(log_parts(z, *mixture), -1)
+    for _ in range(EM_STEPS):
+        odds = torch.logit(torch.sigmoid(odds + better).mean(1, keepdim=True), 1e-3)
+    return [*mixture, odds, *ellipse]
+
+
+def log_density(z: Tensor, *parts: Tensor) -> Tensor:
+    """Log-densities at z (starts, rows, size) by what `densities_of` found, (starts, rows)."""
+    mixture, ellipse = parts[:4], parts[4:]
+    told = torch.logsumexp(log_parts(z, *mixture), -1)
+    if not ellipse:
+        return told
+    odds, *ellipse = ellipse
+    return torch.logaddexp(
+        torch.nn.functional.logsigmoid(-odds) + told, torch.nn.functional.logsigmoid(odds) + log_ellipse(z, *ellipse)
+    )
