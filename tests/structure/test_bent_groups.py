@@ -2,8 +2,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from partita.structure import _bent_groups
 from partita.structure._bent_groups import bent_freely, looks_bent
-from partita.structure._bent_judges import fitted_again, judge, straightened, worth_of_sizes
+from partita.structure._bent_judges import best_of, fitted_again, judge, straightened, worth_of_sizes
 from partita.structure._unbending import Bend, Start, Unbent, unbend
 
 PAIRS, CROSSED, LOOSE = ((0, 1), (2, 3)), ((0, 2), (1, 3)), ((0, 1), (2,), (3,))
@@ -81,6 +82,27 @@ def test_rows_look_bent_where_a_bend_tells_the_groups_better():
     y[:, 1] += 0.5 * (y[:, 0] ** 2 - 1)
     y = (y - y.mean(0)) @ np.linalg.inv(np.linalg.cholesky(np.cov(y.T))).T
     assert looks_bent(y, np.eye(2), ((0,), (1,)), seed=0)
+
+
+def test_groups_that_a_bend_ties_are_looked_at_apart(monkeypatch):
+    """Two rings that a bend ties, in one group: the group itself gains nothing by a bend, its parts do."""
+    merged, y = ((0, 1, 2, 3),), bent_rings(1000)
+    monkeypatch.setattr(_bent_groups, "_cuts", lambda codes, factors: [])
+    assert not looks_bent(y, np.eye(4), merged, seed=0)
+    monkeypatch.setattr(_bent_groups, "_cuts", lambda codes, factors: [PAIRS])
+    assert looks_bent(y, np.eye(4), merged, seed=0)
+
+
+def test_the_best_are_of_more_than_one_partition():
+    """Bends of one partition that went astray, each elsewhere, would leave no room for another."""
+    y = bent_rings(400)
+    bends = [Bend.straight(turn_of(4, seed)) for seed in range(4)]
+    many = [Unbent(Start(bend, PAIRS), bend, 0.0) for bend in bends]
+    other = Unbent(Start(bends[0], LOOSE), bends[0], -100.0)
+    assert all(each is not other for each in best_of([*many, other], y, 4))
+    found = best_of([*many, other], y, 4, of_sizes=2)
+    assert len(found) == 3
+    assert found[-1] is other
 
 
 def test_nothing_is_bent_where_every_cut_leaves_one_group():

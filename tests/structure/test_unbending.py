@@ -2,10 +2,8 @@ import numpy as np
 import pytest
 import torch
 
-from partita.data._switch import limits_are_no_news
 from partita.structure import _unbending, align
-from partita.structure._bent_judges import cross_validated
-from partita.structure._group_densities import components_of, log_parts, mixtures_of
+from partita.structure._bent_judges import cross_validated, of_rows_held_out
 from partita.structure._unbending import Bend, Start, _Flow, held_out_rows, unbend
 
 PAIRS, WRONG = ((0, 1), (2, 3)), ((0, 2), (1, 3))
@@ -152,30 +150,10 @@ def test_a_mapped_bend_is_the_map_of_its_coordinates():
     np.testing.assert_allclose(bend.mapped(matrix, centre)(y), (bend(y) - centre) @ matrix, atol=1e-9)
 
 
-def test_mixtures_are_as_likely_as_those_of_scikit_learn():
-    """EM from random rows against EM from k-means++, on rows that neither saw; and exactly the density they say."""
-    from sklearn.mixture import GaussianMixture
-
-    z, fresh = (np.stack([two_rings(1500, seed), bent(two_rings(1500, seed))])[:, :, :2] for seed in (0, 1))
-    parts = mixtures_of(torch.tensor(z), seed=0, components=24)
-    found = torch.logsumexp(log_parts(torch.tensor(fresh), *parts), -1).mean(1).numpy()
-    for c in range(2):
-        other = GaussianMixture(24, random_state=0, reg_covar=2e-3, max_iter=20, tol=0, init_params="k-means++")
-        with limits_are_no_news:
-            other.fit(z[c])
-        assert found[c] > other.score(fresh[c]) - 0.05
-        logits, centre, diagonal, lower = (part[c].numpy() for part in parts)
-        factor = np.tril(lower, -1) + np.apply_along_axis(np.diag, 1, np.exp(diagonal))
-        other.weights_, other.means_ = np.exp(logits) / np.exp(logits).sum(), centre
-        other.precisions_cholesky_ = np.swapaxes(factor, 1, 2)
-        assert found[c] == pytest.approx(other.score(fresh[c]), abs=1e-9)
-
-
-def test_large_groups_of_few_rows_have_few_components():
-    assert components_of(4, 1500) == 1500 // (12 * 15)
-    assert components_of(2, 1000) == components_of(4, 10**6) == 24
-    assert components_of(1, 10**6) == 12
-    assert components_of(10, 100) == 1
+def test_the_volume_of_a_bend_is_that_of_its_jacobian():
+    bend, y = random_bend(), np.random.default_rng(2).standard_normal((20, 4))
+    slope = np.stack([(bend(y + 1e-5 * e) - bend(y - 1e-5 * e)) / 2e-5 for e in EYE], 2)
+    np.testing.assert_allclose(bend.log_volume(y), np.log(np.abs(np.linalg.det(slope))), atol=1e-5)
 
 
 def test_cross_validated_density_is_that_of_the_rows():
@@ -185,8 +163,12 @@ def test_cross_validated_density_is_that_of_the_rows():
     scale = np.diag([2.0, 1.0, 0.5])
     y = z @ np.linalg.inv(scale)  # z = y @ scale
     truth = (-0.5 * (z / [1, 2, 0.5]) ** 2 - np.log([1, 2, 0.5]) - 0.5 * np.log(2 * np.pi)).sum(1).mean()
-    found = cross_validated(y, Bend.straight(scale), ((0, 2), (1,)))
-    assert found == pytest.approx(truth + np.log(np.diag(scale)).sum(), abs=0.06)
+    expected = pytest.approx(truth + np.log(np.diag(scale)).sum(), abs=0.06)
+    assert cross_validated(y, Bend.straight(scale), ((0, 2), (1,))) == expected
+    _, judging = held_out_rows(3000, seed=1)
+    own = (-0.5 * (z / [1, 2, 0.5]) ** 2 - np.log([1, 2, 0.5]) - 0.5 * np.log(2 * np.pi)).sum(1)[judging].mean()
+    held = of_rows_held_out(y, Bend.straight(scale), ((0, 2), (1,)), seed=1)
+    assert held == pytest.approx(own + np.log(np.diag(scale)).sum(), abs=0.06)
 
 
 def test_likelihoods_are_those_of_rows_held_out(unbent):
