@@ -59,7 +59,7 @@ def test_what_cannot_be_shared_is_refused_by_every_process(start, tmp_path):
     assert process.returncode != 0
     assert not said
     ours = [line for line in errors.splitlines() if line.startswith("partita: ")]
-    assert any(line.startswith("partita: 2 processes cannot share a batch of 15 rows") for line in ours)
+    assert any(line.startswith("partita: 2 processes cannot share a batch of 15 rows") for line in ours), errors
     assert not any("Error" in line for line in ours)
     assert not weights(tmp_path / "none")
 
