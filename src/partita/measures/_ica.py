@@ -70,7 +70,7 @@ def picard(white: np.ndarray, seed: int) -> np.ndarray:
     except ImportError:
         _say_once("python-picard is not installed: FastICA stands in for it, and converges less surely")
         return unmixing(white, seed, logging.DEBUG)
-    settings = {"ortho": True, "extended": True, "whiten": False, "centering": False, "max_iter": 500, "tol": 1e-7}
+    settings = {"ortho": True, "extended": True, "whiten": False, "centering": False, "max_iter": 200, "tol": 1e-5}
     with limits_are_no_news:
         return np.asarray(solve(white.T, random_state=seed % 2**32, **settings)[1])
 

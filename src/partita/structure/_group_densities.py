@@ -1,8 +1,6 @@
 """Densities of groups that are unbent, of many sets of rows at once: mixtures of Gaussians by EM, and ellipses."""
 
-import functools
 import math
-import operator
 
 import torch
 from torch import Tensor
@@ -29,30 +27,41 @@ def log_parts(z: Tensor, logits: Tensor, centre: Tensor, diagonal: Tensor, lower
     factor = torch.tril(lower, -1) + torch.diag_embed(torch.exp(steep))
     moved = (factor @ centre[..., None])[..., 0]
     weight = torch.log_softmax(logits, -1) + steep.sum(-1) - 0.5 * centre.shape[-1] * math.log(2 * math.pi)
-    # a dimension at a time: sums over a last axis of one to four take longer than all the rest
-    parts = [(z @ factor[:, :, k].mT - moved[:, None, :, k]).square() for k in range(centre.shape[-1])]
-    return weight[:, None] - 0.5 * functools.reduce(operator.add, parts)
+    # all dimensions of all components by one product; a sum over a last axis of one to four takes longer than that
+    size, components = centre.shape[-1], centre.shape[-2]
+    wide = factor.permute(0, 3, 2, 1).reshape(len(factor), size, size * components)
+    apart = (z @ wide).unflatten(-1, (size, components)) - moved.mT[:, None]
+    return weight[:, None] - 0.5 * apart.square().sum(-2)
 
 
 def mixtures_of(z: Tensor, seed: int, components: int) -> list[Tensor]:
-    """Logits, centres, log-diagonals and lower factors of mixtures fitted to z (starts, rows, size) by EM."""
+    """Logits, centres, log-diagonals and lower factors of mixtures fitted to z (starts, rows, size) by EM.
+
+    A component's log-density is linear in (1, z, z z^T), and so are the moments that a step asks for: both are one
+    product of matrices."""
     count, rows, size = z.shape
     drawn = torch.randperm(rows, generator=torch.Generator().manual_seed(seed))[:components]
     centre, logits = z[:, drawn], z.new_zeros(count, components)
-    diagonal = (-torch.log(z.std(1)) + math.log(components) / size)[:, None].expand_as(centre)
-    lower = z.new_zeros(count, components, size, size)
-    squares = (z[..., None] * z[..., None, :]).reshape(count, rows, size * size)
+    wide = z.std(1).clamp(min=LEAST_VARIANCE**0.5)
+    precise = torch.diag_embed((components ** (1 / size) / wide)[:, None].expand_as(centre))
+    columns, eye = z.mT, torch.eye(size, dtype=z.dtype)
+    squares = (columns[:, :, None] * columns[:, None]).flatten(1, 2)
+    powers = torch.cat([z.new_ones(count, 1, rows), columns, squares], 1)
     for _ in range(EM_STEPS):
-        share = torch.softmax(log_parts(z, logits, centre, diagonal, lower), -1).mT
-        mass = share.sum(-1, keepdim=True) + 1e-6
-        centre, logits = share @ z / mass, torch.log(mass[..., 0])
-        spread = (share @ squares / mass).reshape(count, components, size, size) - centre[..., None] * centre[
-            ..., None, :
-        ]
-        factor = torch.linalg.cholesky(spread + LEAST_VARIANCE * torch.eye(size, dtype=z.dtype))
-        precise = torch.linalg.solve_triangular(factor, torch.eye(size, dtype=z.dtype), upper=False)
-        diagonal, lower = torch.log(torch.diagonal(precise, dim1=-2, dim2=-1)), torch.tril(precise, -1)
-    return [logits, centre, diagonal, lower]
+        precision = precise.mT @ precise
+        pulled = (precision @ centre[..., None])[..., 0]
+        steep = torch.log(torch.diagonal(precise, dim1=-2, dim2=-1)).sum(-1)
+        constant = logits - torch.logsumexp(logits, -1, keepdim=True) + steep - 0.5 * (pulled * centre).sum(-1)
+        share = torch.softmax(torch.cat([constant[..., None], pulled, -0.5 * precision.flatten(2)], -1) @ powers, 1)
+        moments = share @ powers.mT
+        mass = moments[..., :1] + 1e-6
+        logits, moments = torch.log(mass[..., 0]), moments / mass
+        centre = moments[..., 1 : 1 + size]
+        spread = moments[..., 1 + size :].unflatten(-1, (size, size)) - centre[..., None] * centre[..., None, :]
+        factor = torch.linalg.cholesky(spread + LEAST_VARIANCE * eye)
+        precise = torch.linalg.solve_triangular(factor, eye, upper=False)
+    diagonal = torch.log(torch.diagonal(precise, dim1=-2, dim2=-1))
+    return [logits, centre, diagonal, torch.tril(precise, -1)]
 
 
 def log_ellipse(z: Tensor, centre: Tensor, diagonal: Tensor, lower: Tensor, *distances: Tensor) -> Tensor:

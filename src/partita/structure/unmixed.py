@@ -8,6 +8,7 @@ from operator import itemgetter
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from partita.distributions import Groups, as_groups
 from partita.measures._arrays import as_matrix
@@ -115,6 +116,7 @@ def signals_of(values: np.ndarray, rows: int) -> int:
     return int(np.argmax(scores)) + 1 if scores else 1
 
 
+@threadpool_limits.wrap(limits=1, user_api="blas")  # of so few columns threads cost three times what they save
 def unmixed(
     x: Any,
     latents: int,
