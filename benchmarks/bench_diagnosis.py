@@ -29,7 +29,7 @@ from partita.structure import align
 from worlds import FAMILIES, World, draw
 
 LINEAR = ("linear", "auto-linear", "few-rows", "wrong-sizes", "gaussian", "noise")
-BENT = ("bent-3", "bent-10", "auto-bent-3", "condition-100")
+BENT = ("bent-3", "bent-10", "auto-bent-3", "auto-bent-10", "condition-100")
 DEFAULT = "linear,auto-linear,bent-3,bent-10,auto-bent-3,gaussian,few-rows,wrong-sizes,condition-100,noise"
 
 

@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 import partita as pt
 from partita.measures._ica import picard, unmixing
 from partita.structure import align, groups_of_sizes
-from partita.structure.unmixed import Principal
+from partita.structure._principal import Principal
 
 torch.set_num_threads(1)
 warnings.simplefilter("ignore")

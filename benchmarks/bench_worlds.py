@@ -62,12 +62,13 @@ def ceiling(train: Dataset, test: Dataset, bent: bool) -> float:
 
 def by_ica(train: Dataset, test: Dataset, told: dict) -> float:
     """Picard-O of as many principal components as there are true latents, in groups by the same function."""
-    from partita.structure.unmixed import unmixed
+    from partita.structure._linear_groups import ends_of_ica
+    from partita.structure._principal import Principal
 
     sizes = told["groups"] if told["groups"] != "auto" else None
-    found = unmixed(train.x.astype(float), train.truth.shape[1], sizes, bends=False)
-    codes = found.principal.white(test.x.astype(float)) @ found.rotation
-    return align(codes, test.truth, found.groups, test.truth_groups).r2
+    principal = Principal.of(train.x.astype(float), train.truth.shape[1])
+    end = ends_of_ica(principal, principal.white(train.x.astype(float)), sizes, 0)[0]
+    return align(principal.white(test.x.astype(float)) @ end.rotation, test.truth, end.groups, test.truth_groups).r2
 
 
 def fitted(job: tuple[str, int, dict]) -> dict:

@@ -32,8 +32,8 @@ from scipy.optimize import linear_sum_assignment
 from bench_worlds import TEST_ROWS, WITHIN, ceiling, wilson
 from partita.measures._ica import jade, picard
 from partita.structure import align, unmixed
+from partita.structure._principal import Principal
 from partita.structure._unbending import Bend, Start, unbend
-from partita.structure.unmixed import Principal
 
 NEIGHBOURS = 4
 

@@ -11,8 +11,9 @@ from partita.recipes import Candidate, Phase, Program, build
 from partita.recipes.program import Started
 from partita.recipes.unmixed import Taught, UnmixedStart, _Linear, _NearlyLinear, order_of_groups
 from partita.structure import align, unmixed
+from partita.structure._principal import Principal
 from partita.structure._unbending import Bend
-from partita.structure.unmixed import Principal, Unmixed
+from partita.structure.unmixed import Unmixed
 from partita.training import Ensemble, Model
 from partita.training.program import train_models
 from partita.training.start import write_start

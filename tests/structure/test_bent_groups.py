@@ -5,7 +5,7 @@ import numpy as np
 from partita.structure import _bent_groups
 from partita.structure._bent_groups import bent_freely, looks_bent
 from partita.structure._bent_judges import best_of, fitted_again, judge, straightened, worth_of_sizes
-from partita.structure._unbending import Bend, Start, Unbent, unbend
+from partita.structure._unbending import Bend, Start, Unbent, straight, unbend
 
 PAIRS, CROSSED, LOOSE = ((0, 1), (2, 3)), ((0, 2), (1, 3)), ((0, 1), (2,), (3,))
 
@@ -14,13 +14,13 @@ def turn_of(latents, seed=0):
     return np.linalg.qr(np.random.default_rng(seed).standard_normal((latents, latents)))[0]
 
 
-def bent_rings(n=600, seed=0):
+def bent_rings(n=600, seed=0, bend=0.1):
     """Two rings, white, turned a little into each other by a bend."""
     rng = np.random.default_rng(seed)
     angle = rng.uniform(0, 2 * np.pi, (n, 2))
     radius = 1 + 0.1 * rng.standard_normal((n, 2))
     z = np.sqrt(2) * np.stack([radius * np.cos(angle), radius * np.sin(angle)], 2).reshape(n, 4)
-    return z + 0.1 * np.tanh(z @ turn_of(4, 1))
+    return z + bend * np.tanh(z @ turn_of(4, 1))
 
 
 def test_a_start_is_straightened_to_the_rotation_it_was_bent_from():
@@ -78,19 +78,21 @@ def test_rows_look_bent_where_a_bend_tells_the_groups_better():
     rng = np.random.default_rng(0)
     y = rng.laplace(size=(2000, 2))
     y = (y - y.mean(0)) / y.std(0)
-    assert not looks_bent(y, np.eye(2), ((0,), (1,)), seed=0)
+    assert not looks_bent(y, straight(np.eye(2), ((0,), (1,)), bends=False), seed=0)
     y[:, 1] += 0.5 * (y[:, 0] ** 2 - 1)
     y = (y - y.mean(0)) @ np.linalg.inv(np.linalg.cholesky(np.cov(y.T))).T
-    assert looks_bent(y, np.eye(2), ((0,), (1,)), seed=0)
+    assert looks_bent(y, straight(np.eye(2), ((0,), (1,)), bends=False), seed=0)
 
 
 def test_groups_that_a_bend_ties_are_looked_at_apart(monkeypatch):
-    """Two rings that a bend ties, in one group: the group itself gains nothing by a bend, its parts do."""
-    merged, y = ((0, 1, 2, 3),), bent_rings(1000)
+    """Two rings that a bend ties, in one group: the group itself gains nothing by a bend, its parts do, and more than
+    by being apart."""
+    merged, y = straight(np.eye(4), ((0, 1, 2, 3),), bends=False), bent_rings(1000, bend=0.2)
     monkeypatch.setattr(_bent_groups, "_cuts", lambda codes, factors: [])
-    assert not looks_bent(y, np.eye(4), merged, seed=0)
+    assert not looks_bent(y, merged, seed=0)
     monkeypatch.setattr(_bent_groups, "_cuts", lambda codes, factors: [PAIRS])
-    assert looks_bent(y, np.eye(4), merged, seed=0)
+    assert looks_bent(y, merged, seed=0)
+    assert not looks_bent(bent_rings(1000, bend=0.0), merged, seed=0)
 
 
 def test_the_best_are_of_more_than_one_partition():
@@ -107,4 +109,4 @@ def test_the_best_are_of_more_than_one_partition():
 
 def test_nothing_is_bent_where_every_cut_leaves_one_group():
     one = np.random.default_rng(0).standard_normal((2000, 1))
-    assert bent_freely(np.hstack([one, one]), np.eye(2), ((0, 1),), seed=0) is None
+    assert bent_freely(np.hstack([one, one]), np.eye(2), straight(np.eye(2), ((0, 1),), bends=False), seed=0) is None

@@ -4,7 +4,7 @@ import pytest
 from partita.data import load
 from partita.measures._ica import picard
 from partita.structure import align, groups_of_sizes, unmixed
-from partita.structure.unmixed import Principal
+from partita.structure._principal import Principal
 
 
 def r2(found, data):

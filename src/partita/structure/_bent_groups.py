@@ -40,12 +40,13 @@ class BentGroups:
 
 
 def bent_of_sizes(
-    white: np.ndarray, rotation: np.ndarray, groups: Groups, sizes: tuple[int, ...], seed: int
+    white: np.ndarray, rotation: np.ndarray, groups: Groups, stays: Start, seed: int
 ) -> BentGroups | None:
     """Searched twice: from linear coordinates, then from the likeliest bent ones turned and grouped again, which shows
     more once they are half unbent. The best of both go on to the end, those of the second search from where they are
-    and from straight coordinates; the groups of the linear ones throughout."""
-    rng, latents = np.random.default_rng(seed), white.shape[1]
+    and from straight coordinates; the groups of the linear ones throughout. Kept where it is better than linear
+    coordinates that stay as they are."""
+    rng, latents, sizes = np.random.default_rng(seed), white.shape[1], tuple(map(len, groups))
     # where the rows are bent, ICA may turn away from the truth as one
     drawn = [np.linalg.qr(rng.standard_normal((latents, latents)))[0] for _ in range(RANDOM)]
     starts, many = [straight(rotation, groups)], max(PARTITIONS, PARTITIONS_OF_FEW - latents)
@@ -64,28 +65,30 @@ def bent_of_sizes(
     late = best_of(others, white, FINALISTS, worth_of_sizes)
     on = [first, *best_of([*early, *late], white, len(early) + len(late), worth_of_sizes)]
     last = [*(each.on for each in on), *(straightened(each, white) for each in late)]
-    *ended, plain = unbend(white, [*last, straight(rotation, groups, bends=False)], seed)
+    *ended, plain = unbend(white, [*last, stays], seed)
     judged = judge(best_of(ended, white, FITTED_AGAIN, worth_of_sizes), white, seed, worth_of_sizes)
     return _kept(max(judged, key=itemgetter(0))[1], plain)
 
 
-def looks_bent(white: np.ndarray, rotation: np.ndarray, groups: Groups, seed: int) -> bool:
-    """Whether a first bend already makes rows held out likelier than straight coordinates in these groups: with the
-    groups themselves, or with finer ones, since what a bend ties on straight coordinates may be two groups in one."""
+def looks_bent(white: np.ndarray, stays: Start, seed: int) -> bool:
+    """Whether a first bend already makes rows held out likelier than linear coordinates that stay as they are, each
+    with their groups or with finer ones, since what a bend ties on straight coordinates may be two groups in one."""
+    rotation, groups = stays.bend.rotation, stays.groups
 
     def likelihood(groups: Groups, bends: bool) -> float:
         start = straight(rotation, groups, bends=bends)
         fits = (unbend(white, [start], seed + split, STEPS_TO_SEE, settle=False) for split in range(SPLITS_OF_ROWS))
         return sum(fitted.likelihood for (fitted,) in fits) / SPLITS_OF_ROWS
 
-    bent = max(likelihood(each, True) for each in dict.fromkeys([groups, *_cuts(white @ rotation, (FINER,))]))
-    return bent - likelihood(groups, False) > BENDS_BY
+    finer = [each for each in _cuts(white @ rotation, (FINER,)) if _parts_of(groups, each)]
+    told = dict.fromkeys([groups, *finer])
+    return max(likelihood(each, True) for each in told) - max(likelihood(each, False) for each in told) > BENDS_BY
 
 
-def bent_freely(white: np.ndarray, rotation: np.ndarray, linear: Groups, seed: int) -> BentGroups | None:
+def bent_freely(white: np.ndarray, rotation: np.ndarray, stays: Start, seed: int) -> BentGroups | None:
     """Partitions at several cuts of what ties coordinates, of linear ones and then of those that are half unbent. The
-    best is then merged where it is still tied, and split where that is better; and it has to be clearly better than the
-    groups of `linear` coordinates."""
+    best is then merged where it is still tied, and split where that is better; and it has to be clearly better than
+    linear coordinates that stay as they are."""
     turns = (rotation, turned(jade, white))
     cuts = [(turn, groups) for turn in turns for groups in _cuts(white @ turn, CUTS)]
     if all(len(groups) == 1 for _, groups in cuts):
@@ -103,11 +106,12 @@ def bent_freely(white: np.ndarray, rotation: np.ndarray, linear: Groups, seed: i
     ended += _split(best_of(ended, white)[0], white, seed)
     varied = best_of(ended, white, FITTED_AGAIN, of_sizes=ALIKE_IN_SIZES)
     judged = judge(varied, white, seed, worth_found)
-    if len(linear) > 1 and _filled_well(linear, white):
-        stayed = unbend(white, [straight(rotation, linear, bends=False)], seed)
-        ((told, own),) = judge(stayed, white, seed, worth_found)
+    if len(stays.groups) > 1 and _filled_well(stays.groups, white):
+        ((told, own),) = judge(unbend(white, [stays], seed), white, seed, worth_found)
         judged.append((told + LINEAR_FIRST / np.sqrt(len(white)), own))
     best = max(judged, key=itemgetter(0))[1]
+    if not best.start.bends:
+        return None
     (plain,) = unbend(white, [straight(rotation, best.start.groups, bends=False)], seed)
     return _kept(best, plain)
 
@@ -179,6 +183,10 @@ def _cuts(codes: np.ndarray, factors: Sequence[float]) -> list[Groups]:
     found = ties(codes)
     cuts = dict.fromkeys(grouped(found, codes.shape[1], factor) for factor in factors)
     return [groups for groups in cuts if _filled_well(groups, codes)]
+
+
+def _parts_of(groups: Groups, finer: Groups) -> bool:
+    return all(any({*part} <= {*group} for group in groups) for part in finer)
 
 
 def _filled_well(groups: Groups, rows: np.ndarray) -> bool:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from partita.structure.unmixed import Principal
+from partita.structure._principal import Principal
 
 WORSE, FAR_WORSE = 1.2, 2.5  # times the squared error of PCA
 # nats a latent below the linear model: turned from principal axes, diagonal posteriors lose up to 0.2

@@ -1,0 +1,154 @@
+"""White coordinates unmixed by a rotation, in groups: by ICA from several starts, then turned to where their groups are
+likeliest."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from partita.distributions import Groups
+from partita.measures._ica import unmixings
+from partita.structure._bent_judges import cross_validated, left_over, worth_found
+from partita.structure._principal import Principal
+from partita.structure._turning import likeliest_turn
+from partita.structure._unbending import Unbent, straight
+from partita.structure._unmixing import rotation_of
+from partita.structure.free_groups import Tie, grouped, ties
+from partita.structure.sized_groups import LEAST_TIE, best_partition, block_values
+
+WORK = 2e8  # products that all starts of ICA may take
+BEST_ENDS = 3
+MOST_TO_TURN, TURNS = 5000, 4  # rows, of more ICA is as good; and at most so many turns, each with groups of its own
+VALUED = 0.3  # of what groups are worth, nats, counts beside the likelihood of rows that coordinates were turned by
+ALIKE = 0.95  # mean cosine of the coordinates of two ends that are one
+FINER = 1.5  # times what ties: the other cut that groups are tried at, where none are given
+COARSE_FIRST = 5.0  # over the root of rows: nats by which finer groups must be better
+LEAST_SIGNAL = 0.5  # of the variance of a direction, by which it is scaled to be grouped
+
+
+@dataclass(frozen=True)
+class LinearGroups:
+    """A rotation of white coordinates, their groups, all ties between them, and what groups of sizes are worth."""
+
+    rotation: np.ndarray
+    groups: Groups
+    ties: list[Tie]
+    value: float
+
+    @property
+    def left(self) -> float:
+        return left_over(self.ties, self.groups)
+
+
+def likeliest_end(
+    principal: Principal, white: np.ndarray, ends: list[LinearGroups], sizes: tuple[int, ...] | None, seed: int
+) -> LinearGroups:
+    """The likeliest of what ends of ICA turn to; of groups that are found, finer ones where they are clearly better."""
+    alive = _alive(principal, white, sizes)
+    if len(white) > MOST_TO_TURN or len(ends[0].groups) == 1 or alive.sum() < 2:
+        return ends[0]
+    if sizes is not None:
+        told = [_turned_of_sizes(principal, white, end, alive, seed) for end in _unlike(ends)]
+        return max(told, key=lambda each: each[0])[1]
+    latents, least = white.shape[1], COARSE_FIRST / np.sqrt(len(white))
+    cuts = dict.fromkeys([ends[0].groups, grouped(ends[0].ties, latents, FINER)])
+    turned = [_turned(principal, white, replace(ends[0], groups=each), alive, None, seed)[1] for each in cuts]
+    coarse, *finer = turned
+    if finer and _worth(white, finer[0], seed) > _worth(white, coarse, seed) + least:
+        return finer[0]
+    return coarse
+
+
+def ends_of_ica(
+    principal: Principal, white: np.ndarray, sizes: tuple[int, ...] | None, seed: int
+) -> list[LinearGroups]:
+    """The least Gaussian end of ICA or, where sizes say what groups are worth, the best few, those first whose groups
+    are worth the most."""
+    (rows, latents), alive = white.shape, _alive(principal, white, sizes)
+    starts = max(1, int(WORK / (rows * latents**2)))
+    ends = [
+        rotation_of(each, alive)
+        for each in unmixings(white[:, alive], seed, starts)[: 1 if sizes is None else BEST_ENDS]
+    ]
+    found = [in_groups(principal, white, rotation, sizes) for rotation in ends]
+    return sorted(found, key=lambda end: -end.value)
+
+
+def in_groups(
+    principal: Principal, white: np.ndarray, rotation: np.ndarray, sizes: tuple[int, ...] | None
+) -> LinearGroups:
+    """The groups that rows show in these coordinates: of sizes, or as many as show."""
+    codes, noise = _signal(principal, white, rotation)
+    found = ties(codes, noise, least=LEAST_TIE)
+    if sizes is None:
+        return LinearGroups(rotation, grouped(found, len(rotation)), found, 0.0)
+    best = best_partition(sizes, block_values(found, set(sizes), codes.shape))
+    return LinearGroups(rotation, best.groups, found, best.value)
+
+
+def _unlike(ends: list[LinearGroups]) -> list[LinearGroups]:
+    """Those that are not nearly one before them."""
+    found: list[LinearGroups] = []
+    for end in ends:
+        if not any(np.abs(end.rotation.T @ other.rotation).max(0).mean() > ALIKE for other in found):
+            found.append(end)
+    return found
+
+
+def _turned_of_sizes(
+    principal: Principal, white: np.ndarray, end: LinearGroups, alive: np.ndarray, seed: int
+) -> tuple[float, LinearGroups]:
+    """An end turned to where its groups are likeliest, after what it is worth there. It may show other groups there,
+    and with these be likelier still."""
+    sizes, best = tuple(map(len, end.groups)), (-np.inf, end)
+    turning = end
+    for _ in range(TURNS):
+        likelihood, turned = _turned(principal, white, turning, alive, sizes, seed)
+        if likelihood <= best[0]:
+            break
+        best = likelihood, replace(turned, groups=turning.groups)
+        if {*turned.groups} == {*turning.groups}:
+            break
+        turning = turned
+    return best[0] + VALUED * end.value, best[1]
+
+
+def _turned(
+    principal: Principal,
+    white: np.ndarray,
+    end: LinearGroups,
+    alive: np.ndarray,
+    sizes: tuple[int, ...] | None,
+    seed: int,
+) -> tuple[float, LinearGroups]:
+    """Coordinates that are alive turned to where the groups of an end are likeliest, how likely these make the rows
+    there, nats, and the groups of sizes that show there; where none are given, those of the end."""
+    inside = (np.flatnonzero(np.isin(np.flatnonzero(alive), group)).tolist() for group in end.groups)
+    rotation, block = end.rotation.copy(), np.ix_(alive, alive)
+    groups = tuple(map(tuple, filter(None, inside)))
+    rotation[block], likelihood = likeliest_turn(white[:, alive], rotation[block], groups, seed)
+    shown = in_groups(principal, white, rotation, sizes)
+    return likelihood, shown if sizes is not None else replace(shown, groups=end.groups)
+
+
+def _worth(white: np.ndarray, found: LinearGroups, seed: int) -> float:
+    start = straight(found.rotation, found.groups, bends=False)
+    told = cross_validated(white, start.bend, found.groups, seed)
+    return worth_found(white, Unbent(start, start.bend, told))
+
+
+def _alive(principal: Principal, white: np.ndarray, sizes: tuple[int, ...] | None) -> np.ndarray:
+    """Directions to be turned: where groups are to be found not those of nothing but noise, which turned with the
+    others tie them weakly."""
+    alive = np.asarray(white.any(0))
+    if sizes is None:
+        alive[principal.signals :] = False
+    return alive
+
+
+def _signal(principal: Principal, white: np.ndarray, rotation: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Coordinates whose signals, without the noise, are of unit variance; and the covariance of their noise. Directions
+    that are mostly noise, where there are more latents than signals, stay as large as they are: blown up, a trace of
+    them would drown what ties the others."""
+    signal = np.maximum(principal.signal**2, LEAST_SIGNAL * principal.variance)
+    codes = white * np.sqrt(principal.variance / signal) @ rotation
+    return codes, rotation.T @ np.diag(principal.noise / signal) @ rotation
