@@ -16,12 +16,12 @@ from partita.structure.free_groups import Tie, grouped, ties
 from partita.structure.sized_groups import LEAST_TIE, best_partition, block_values
 
 WORK = 2e8  # products that all starts of ICA may take
-BEST_ENDS = 3
+BEST_ENDS = 6
 MOST_TO_TURN, TURNS = 5000, 4  # rows, of more ICA is as good; and at most so many turns, each with groups of its own
 VALUED = 0.3  # of what groups are worth, nats, counts beside the likelihood of rows that coordinates were turned by
 ALIKE = 0.95  # mean cosine of the coordinates of two ends that are one
 FINER = 1.5  # times what ties: the other cut that groups are tried at, where none are given
-COARSE_FIRST = 5.0  # over the root of rows: nats by which finer groups must be better
+CLEARLY = 5.0  # over the root of rows: nats by which groups must be better than those that ICA shows
 LEAST_SIGNAL = 0.5  # of the variance of a direction, by which it is scaled to be grouped
 
 
@@ -42,17 +42,18 @@ class LinearGroups:
 def likeliest_end(
     principal: Principal, white: np.ndarray, ends: list[LinearGroups], sizes: tuple[int, ...] | None, seed: int
 ) -> LinearGroups:
-    """The likeliest of what ends of ICA turn to; of groups that are found, finer ones where they are clearly better."""
-    alive = _alive(principal, white, sizes)
-    if len(white) > MOST_TO_TURN or len(ends[0].groups) == 1 or alive.sum() < 2:
+    """The likeliest of what ends of ICA turn to, of few rows; of groups that are found, finer ones where they are
+    clearly better."""
+    alive, few = _alive(principal, white, sizes), len(white) <= MOST_TO_TURN
+    if len(ends[0].groups) == 1 or alive.sum() < 2 or (sizes is not None and not few):
         return ends[0]
     if sizes is not None:
         told = [_turned_of_sizes(principal, white, end, alive, seed) for end in _unlike(ends)]
         return max(told, key=lambda each: each[0])[1]
-    latents, least = white.shape[1], COARSE_FIRST / np.sqrt(len(white))
+    latents, least = white.shape[1], CLEARLY / np.sqrt(len(white))
     cuts = dict.fromkeys([ends[0].groups, grouped(ends[0].ties, latents, FINER)])
-    turned = [_turned(principal, white, replace(ends[0], groups=each), alive, None, seed)[1] for each in cuts]
-    coarse, *finer = turned
+    tried = [replace(ends[0], groups=each) for each in cuts]
+    coarse, *finer = [_turned(principal, white, each, alive, None, seed)[1] for each in tried] if few else tried
     if finer and _worth(white, finer[0], seed) > _worth(white, coarse, seed) + least:
         return finer[0]
     return coarse
@@ -98,12 +99,12 @@ def _turned_of_sizes(
     principal: Principal, white: np.ndarray, end: LinearGroups, alive: np.ndarray, seed: int
 ) -> tuple[float, LinearGroups]:
     """An end turned to where its groups are likeliest, after what it is worth there. It may show other groups there,
-    and with these be likelier still."""
+    and with these be clearly likelier still."""
     sizes, best = tuple(map(len, end.groups)), (-np.inf, end)
     turning = end
     for _ in range(TURNS):
         likelihood, turned = _turned(principal, white, turning, alive, sizes, seed)
-        if likelihood <= best[0]:
+        if likelihood <= best[0] + CLEARLY / np.sqrt(len(white)):
             break
         best = likelihood, replace(turned, groups=turning.groups)
         if {*turned.groups} == {*turning.groups}:
