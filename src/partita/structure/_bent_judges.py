@@ -24,6 +24,7 @@ SPLITS_OF_ROWS = 2
 # merged would be, as long as that counts much.
 TIED, TIED_FOUND = 0.3, 0.1
 HOLDS, HOLDS_FOUND = 1.0, 0.5
+CLEARLY_TIED, LOOSE = 1.3, 1.0  # times what ties two; nats that a group counts which less would split
 ROWS_TO_COMPARE, ALIKE = 500, 0.97  # R2 at which two sets of coordinates in groups are one
 
 Worth = Callable[[np.ndarray, Unbent], float]
@@ -70,6 +71,16 @@ def worth_found(white: np.ndarray, each: Unbent) -> float:
     return worth_of_sizes(white, each, TIED_FOUND, HOLDS_FOUND)
 
 
+def worth_bent(white: np.ndarray, each: Unbent) -> float:
+    """Of groups that are found where rows are bent: a group that nothing ties clearly is none. Two coordinates that
+    share nothing are as likely together as apart, and a bend ties them a little."""
+    rows, latents = white.shape
+    least = (CLEARLY_TIED * threshold(2, latents)) ** 2 / (2 * rows) if latents > 1 else 0.0
+    codes = each.codes(white)
+    loose = sum(len(group) > 1 and _holds(codes[:, list(group)]) < least for group in each.start.groups)
+    return worth_found(white, each) - LOOSE * loose
+
+
 def _to_all_rows(each: Unbent, white: np.ndarray) -> Unbent:
     """With a likelihood of all rows, which takes a second: for the last decision."""
     return replace(each, likelihood=cross_validated(white, each.codes, each.start.groups))
@@ -102,7 +113,7 @@ def best_of(
     """The best that differ, at most so many `of_sizes` that are the same; of groups that were found, where nothing else
     is said."""
     found: list[Unbent] = []
-    for each in sorted(ended, key=partial(worth or worth_found, white), reverse=True):
+    for each in sorted(ended, key=partial(worth or worth_bent, white), reverse=True):
         same = [other for other in found if _sizes(other) == _sizes(each)]
         enough = len(found) >= most or (of_sizes is not None and len(same) >= of_sizes)
         if not enough and not any(_alike(each, other, white[:ROWS_TO_COMPARE]) for other in same):

@@ -20,7 +20,7 @@ BEST_ENDS = 6
 MOST_TO_TURN, TURNS = 5000, 4  # rows, of more ICA is as good; and at most so many turns, each with groups of its own
 VALUED = 0.3  # of what groups are worth, nats, counts beside the likelihood of rows that coordinates were turned by
 ALIKE = 0.95  # mean cosine of the coordinates of two ends that are one
-FINER = 1.5  # times what ties: the other cut that groups are tried at, where none are given
+CUTS = (0.9, 1.0, 1.5, 2.2)  # times what ties: where groups are cut that are to be found
 CLEARLY = 5.0  # over the root of rows: nats by which groups must be better than those that ICA shows
 LEAST_SIGNAL = 0.5  # of the variance of a direction, by which it is scaled to be grouped
 
@@ -42,21 +42,35 @@ class LinearGroups:
 def likeliest_end(
     principal: Principal, white: np.ndarray, ends: list[LinearGroups], sizes: tuple[int, ...] | None, seed: int
 ) -> LinearGroups:
-    """The likeliest of what ends of ICA turn to, of few rows; of groups that are found, finer ones where they are
-    clearly better."""
-    alive, few = _alive(principal, white, sizes), len(white) <= MOST_TO_TURN
-    if len(ends[0].groups) == 1 or alive.sum() < 2 or (sizes is not None and not few):
+    """The likeliest of what ends of ICA turn to; where no sizes are given, of its groups at several cuts."""
+    alive = _alive(principal, white, sizes)
+    if alive.sum() < 2:
         return ends[0]
-    if sizes is not None:
-        told = [_turned_of_sizes(principal, white, end, alive, seed) for end in _unlike(ends)]
-        return max(told, key=lambda each: each[0])[1]
-    latents, least = white.shape[1], CLEARLY / np.sqrt(len(white))
-    cuts = dict.fromkeys([ends[0].groups, grouped(ends[0].ties, latents, FINER)])
-    tried = [replace(ends[0], groups=each) for each in cuts]
-    coarse, *finer = [_turned(principal, white, each, alive, None, seed)[1] for each in tried] if few else tried
-    if finer and _worth(white, finer[0], seed) > _worth(white, coarse, seed) + least:
-        return finer[0]
-    return coarse
+    if sizes is None:
+        return _likeliest_cut(principal, white, ends[0], alive, seed)
+    if len(sizes) == 1 or len(white) > MOST_TO_TURN:
+        return ends[0]
+    told = [_turned_of_sizes(principal, white, end, alive, seed) for end in _unlike(ends)]
+    return max(told, key=lambda each: each[0])[1]
+
+
+def _likeliest_cut(
+    principal: Principal, white: np.ndarray, end: LinearGroups, alive: np.ndarray, seed: int
+) -> LinearGroups:
+    """The coarsest groups, or finer ones that are better, where they are so clearly or leave nothing tied once they are
+    turned: what ties groups that ICA left a little mixed goes when they are turned apart, what holds a group stays."""
+    latents, clearly = white.shape[1], CLEARLY / np.sqrt(len(white))
+    cuts = [*dict.fromkeys(grouped(end.ties, latents, factor) for factor in CUTS)]
+    if len(cuts) == 1 and (len(cuts[0]) == 1 or len(white) > MOST_TO_TURN):
+        return replace(end, groups=cuts[0])
+    coarsest, *finer = [_turned(principal, white, replace(end, groups=each), alive, None, seed)[1] for each in cuts]
+    best, most = coarsest, _worth(white, coarsest, seed) if finer else 0.0
+    line = most + clearly
+    for each in finer:
+        worth = _worth(white, each, seed)
+        if worth > most and (worth > line or each.left < CUTS[0]):
+            best, most = each, worth
+    return best
 
 
 def ends_of_ica(

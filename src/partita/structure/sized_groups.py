@@ -88,6 +88,16 @@ def partitions_of_sizes(codes: np.ndarray, sizes: Sequence[int], noise: Any, mos
     return list(found)[:most]
 
 
+def packed(found: Sequence[Tie], shape: tuple[int, ...]) -> Groups:
+    """The partition into at most four coordinates a group with the largest sum of the same measure, sizes unknown.
+    Where much is tied a little, as it is where rows are bent, chains of ties join everything; they do not here, where a
+    group is worth what its weakest split would cut."""
+    values = {block: value for block, value in block_values(found, {2, 3, 4}, shape).items() if value > 0}
+    chosen = _solved(None, [*values], values) if 0 < len(values) <= MAX_EXACT else None
+    taken = {k for block in chosen or () for k in block}
+    return tuple(sorted([*(chosen or ()), *((k,) for k in range(shape[1]) if k not in taken)]))
+
+
 def block_values(found: Sequence[Tie], sizes: set[int], shape: tuple[int, ...]) -> dict[Block, float]:
     """The worth of blocks of these sizes: of all, where there are few enough, else of those that ties connect."""
     rows, latents = shape
@@ -180,18 +190,23 @@ def best_partition(sizes: Sequence[int], values: Mapping[Block, float]) -> Sized
 
 
 def _solved(
-    sizes: Sequence[int], blocks: list[Block], values: Mapping[Block, float], other_than: Sequence[Groups] = ()
+    sizes: Sequence[int] | None,
+    blocks: list[Block],
+    values: Mapping[Block, float],
+    other_than: Sequence[Groups] = (),
 ) -> list[Block] | None:
-    """Set packing: every coordinate in at most one block, of every size above 1 as many as asked for, and not all
-    blocks of any partition that is known already."""
+    """Set packing: every coordinate in at most one block, of every size above 1 as many as asked for, where any are,
+    and not all blocks of any partition that is known already."""
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import csc_matrix
 
-    latents, wanted = sum(sizes), Counter(size for size in sizes if size > 1)
+    columns = range(len(blocks))
+    latents, wanted = 1 + max(map(max, blocks)), Counter(size for size in sizes or () if size > 1)
     row_of = {size: latents + row for row, size in enumerate(sorted(wanted))}
-    entries = [(row, column) for column, block in enumerate(blocks) for row in (*block, row_of[len(block)])]
-    rows, columns = np.array(entries).T
-    table = csc_matrix((np.ones(len(entries)), (rows, columns)), (latents + len(wanted), len(blocks)))
+    counted = [(row_of[len(block)], column) for column, block in enumerate(blocks) if wanted]
+    entries = [*((k, column) for column, block in enumerate(blocks) for k in block), *counted]
+    rows, places = np.array(entries).T
+    table = csc_matrix((np.ones(len(rows)), (rows, places)), (latents + len(wanted), len(blocks)))
     count = [wanted[size] for size in sorted(wanted)]
     held = [LinearConstraint(table, np.r_[np.zeros(latents), count], np.r_[np.ones(latents), count])]
     if other_than:
@@ -200,7 +215,7 @@ def _solved(
     cost = -np.array([values[block] for block in blocks])
     options = {"mip_rel_gap": 0.0, "node_limit": MAX_SOLVED}
     found = milp(cost, constraints=held, integrality=np.ones(len(blocks)), bounds=Bounds(0, 1), options=options)
-    return [blocks[column] for column in np.flatnonzero(found.x > 0.5)] if found.status == 0 else None
+    return [blocks[column] for column in columns if found.x[column] > 0.5] if found.status == 0 else None
 
 
 def _in_order(blocks: Sequence[Block], sizes: Sequence[int]) -> Groups:

@@ -115,8 +115,10 @@ def unmixed(
     stays = straight(linear.rotation, linear.groups, bends=False)
     if sizes is not None and linear.left > LEFT_OVER:
         best = bent_of_sizes(white, ends[0].rotation, ends[0].groups, stays, seed)
-    elif sizes is None and (max(map(len, linear.groups)) > most or looks_bent(white, stays, seed)):
-        best = bent_freely(white, ends[0].rotation, stays, seed)
+    elif sizes is None:
+        tied = max(map(len, linear.groups)) > most or linear.left > LEFT_OVER
+        if tied or looks_bent(white, stays, seed):
+            best = bent_freely(white, ends[0].rotation, stays, seed, clearly=not tied)
     return linear if best is None else replace(linear, groups=best.groups, bend=best.bend, gain=best.gain)
 
 
