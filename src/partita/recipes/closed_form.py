@@ -39,7 +39,8 @@ def pca(*, latents: int = 6, **architecture) -> Program:
 
 def ica(*, latents: int = 6, groups=None, **architecture) -> Program | Recipe:
     """Linear ICA: FastICA (Hyvarinen 1999; log cosh) on the leading principal components, sources of unit variance.
-    With groups, given or "auto": Picard-O (Ablin et al. 2018), and sources that stay dependent are grouped.
+    With groups, given or "auto": Picard-O (Ablin et al. 2018) from several starts; sources that stay dependent are
+    grouped, and turned to where their groups are likeliest.
 
     Network and likelihood are always linear and Gaussian; the ELBO takes a Gaussian prior, which ICA does not mean.
 

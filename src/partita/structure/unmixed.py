@@ -63,9 +63,11 @@ def unmixed(
 
     Principal coordinates, as many as latents, are made independent by Picard-O (Ablin et al. 2018); coordinates that
     stay dependent are grouped, into groups of `sizes` or, where these are None, into as many as show, and of up to
-    5,000 rows turned to where these groups are likeliest. What no linear map unties, because the rows are bent, shows
-    as dependence between groups; then groups and a bend are fitted together by likelihood from several starts (Picard-O
-    and JADE, the best partitions), and kept where rows held out are likelier by 0.02 nats.
+    5,000 rows turned to where these groups are likeliest. Where none are given and weaker and stronger ties show
+    different groups, each of these is turned to, and finer ones are taken where they are clearly likelier or leave
+    nothing tied. What no linear map unties, because the rows are bent, shows as dependence between groups; then groups
+    and a bend are fitted together by likelihood from several starts (Picard-O and JADE, the best partitions), and kept
+    where rows held out are likelier by 0.02 nats.
 
     Principal coordinates cut through rows that lie on a curved surface, a ring of tuning curves say. Where rows off
     their plane can be predicted from places on it, coordinates on the surface by small autoencoders take their place:

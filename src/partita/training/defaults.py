@@ -146,7 +146,7 @@ def check_likelihood(likelihood: str | Likelihood, x: Any, x_scale: float) -> No
 
 
 def choose_latents(x: np.ndarray) -> tuple[int, str]:
-    """How many latents rows of numbers have, and why: as many as they have `structure.unmixed.signals_of`."""
+    """How many latents rows of numbers have, and why: as many as they have `structure._principal.signals_of`."""
     from partita.structure._principal import signals_of  # keeps scikit-learn out of start-up
 
     if x.ndim != 2:
