@@ -4,7 +4,16 @@ import numpy as np
 
 from partita.structure import _bent_groups
 from partita.structure._bent_groups import _cuts, _partitions, bent_freely, looks_bent
-from partita.structure._bent_judges import best_of, fitted_again, judge, straightened, worth_of_sizes
+from partita.structure._bent_judges import LOOSE as LOOSE_COUNTS
+from partita.structure._bent_judges import (
+    best_of,
+    fitted_again,
+    judge,
+    straightened,
+    worth_bent,
+    worth_found,
+    worth_of_sizes,
+)
 from partita.structure._unbending import Bend, Start, Unbent, straight, unbend
 
 PAIRS, CROSSED, LOOSE = ((0, 1), (2, 3)), ((0, 2), (1, 3)), ((0, 1), (2,), (3,))
@@ -105,6 +114,22 @@ def test_the_best_are_of_more_than_one_partition():
     found = best_of([*many, other], y, 4, of_sizes=2)
     assert len(found) == 3
     assert found[-1] is other
+
+
+def test_a_group_that_nothing_ties_clearly_is_none():
+    """Two coordinates that share nothing are as likely together; a ring is a ring."""
+    y = np.random.default_rng(1).standard_normal((2000, 4))
+    y[:, :2] *= np.sqrt(2) / np.linalg.norm(y[:, :2], axis=1, keepdims=True)
+    bend = Bend.straight(np.eye(4))
+
+    def counts_against(groups):
+        each = Unbent(Start(bend, groups), bend, -5.0)
+        return worth_found(y, each) - worth_bent(y, each)
+
+    assert counts_against(LOOSE) == 0
+    assert counts_against(PAIRS) == LOOSE_COUNTS
+    assert counts_against(((0, 1, 2), (3,))) == LOOSE_COUNTS
+    assert counts_against(CROSSED) == 2 * LOOSE_COUNTS
 
 
 def test_nothing_is_bent_where_every_cut_leaves_one_group():

@@ -1,3 +1,5 @@
+from importlib import import_module
+
 import numpy as np
 import pytest
 
@@ -118,6 +120,17 @@ def test_a_bent_world_is_unbent_with_groups_found(bent_world, fresh):
     found = unmixed(bent_world.x, 5)
     assert sorted(map(len, found.groups)) == [2, 3]
     assert r2(found, fresh) > 0.985
+
+
+def test_linear_groups_that_stay_tied_have_no_advantage(bent_world, monkeypatch):
+    """Where a linear map leaves groups tied, a bend need not be better by more than what is asked of any."""
+    asked = []
+    module = import_module("partita.structure.unmixed")
+    monkeypatch.setattr(module, "bent_freely", lambda *args, clearly: asked.append(clearly))
+    assert unmixed(bent_world.x, 5).left > 1
+    monkeypatch.setattr(module, "looks_bent", lambda *args: True)
+    assert unmixed(load("groups", size=1000).x, 6).left < 1
+    assert asked == [False, True]
 
 
 def test_few_rows_are_not_bent_and_fewer_are_refused(bent_world):
