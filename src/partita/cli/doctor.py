@@ -13,8 +13,8 @@ import typer
 
 # The packages of pyproject.toml, which a test compares with it.
 REQUIRED = (
-    "torch", "numpy", "scipy", "scikit-learn", "python-picard", "typer", "rich", "safetensors", "h5py", "pillow",
-    "matplotlib", "jinja2", "pooch", "filelock", "platformdirs",
+    "torch", "numpy", "scipy", "scikit-learn", "threadpoolctl", "python-picard", "typer", "rich", "safetensors", "h5py",
+    "pillow", "matplotlib", "jinja2", "pooch", "filelock", "platformdirs",
 )  # fmt: skip
 # What is missed without a package, and how to get it.
 EXTRAS = {

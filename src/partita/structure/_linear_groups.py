@@ -77,15 +77,23 @@ def ends_of_ica(
     principal: Principal, white: np.ndarray, sizes: tuple[int, ...] | None, seed: int
 ) -> list[LinearGroups]:
     """The least Gaussian end of ICA or, where sizes say what groups are worth, the best few, those first whose groups
-    are worth the most."""
+    are worth the most; before them principal coordinates as they are, where these lead to clearly likelier groups: of a
+    ring in the two largest every turn is one to ICA, and what is around it may turn it away."""
     (rows, latents), alive = white.shape, _alive(principal, white, sizes)
     starts = max(1, int(WORK / (rows * latents**2)))
     ends = [
         rotation_of(each, alive)
         for each in unmixings(white[:, alive], seed, starts)[: 1 if sizes is None else BEST_ENDS]
     ]
-    found = [in_groups(principal, white, rotation, sizes) for rotation in ends]
-    return sorted(found, key=lambda end: -end.value)
+    found = sorted((in_groups(principal, white, each, sizes) for each in ends), key=lambda end: -end.value)
+    if sizes is None or len(sizes) == 1:
+        return found
+    still = in_groups(principal, white, np.eye(latents), sizes)
+    if still.value < found[0].value:
+        return found
+    some = white[:MOST_TO_TURN]
+    one, other = (_turned(principal, some, end, alive, sizes, seed)[0] for end in (still, found[0]))
+    return [still, *found] if one > other + CLEARLY / np.sqrt(len(some)) else found
 
 
 def in_groups(
