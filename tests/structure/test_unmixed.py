@@ -1,3 +1,4 @@
+from dataclasses import replace
 from importlib import import_module
 
 import numpy as np
@@ -120,6 +121,17 @@ def test_a_bent_world_is_unbent_with_groups_found(bent_world, fresh):
     found = unmixed(bent_world.x, 5)
     assert sorted(map(len, found.groups)) == [2, 3]
     assert r2(found, fresh) > 0.985
+
+
+def test_rows_are_asked_whether_they_show_groups_again():
+    data = load("groups", size=1000)
+    found, given = unmixed(data.x, 6), unmixed(data.x, 6, (2, 2, 2))
+    fresh = load("groups", size=1000, sample=1).x.astype(float)
+    assert found.shown_by(fresh, None, cuts=False)
+    assert given.shown_by(fresh, (2, 2, 2), cuts=False)
+    finer = replace(found, groups=tuple((k,) for k in range(6)))
+    assert not any(finer.shown_by(fresh, None, cuts) for cuts in (False, True))
+    assert not replace(given, groups=((0, 2), (1, 3), (4, 5))).shown_by(fresh, (2, 2, 2), cuts=True)
 
 
 def test_linear_groups_that_stay_tied_have_no_advantage(bent_world, monkeypatch):

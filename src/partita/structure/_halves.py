@@ -9,7 +9,7 @@ from scipy.optimize import linear_sum_assignment
 from partita.distributions import Groups
 from partita.measures._arrays import as_matrix
 from partita.structure.alignment import align
-from partita.structure.unmixed import FEWEST_TO_BEND, Unmixed, unmixed
+from partita.structure.unmixed import FEWEST_TO_BEND, unmixed
 
 QUARTERS = 4
 
@@ -38,9 +38,10 @@ def halves_agree(
 ) -> Agreement:
     """Two halves of the rows are unmixed anew. Where a linear unmixing of all rows shows the groups (R2 `enough`), the
     halves must show the same coordinates; the groups, which half of the rows may be too few to see, must show again in
-    all but a quarter, for each, and not fall apart in all rows when no sizes are told. Where it does not, and the ties
-    inside groups are `firm`, the halves are unbent, on a surface of their own where rows are curved, which takes as
-    long as a fit, in groups of their own: told the sizes that all rows show, they agree on wrong ones too."""
+    all but a quarter, for each (groups that were found and whose ties are `firm`: at one of the cuts they are chosen
+    from), and not fall apart in all rows when no sizes are told. Where it does not, and the ties inside groups are
+    firm, the halves are unbent, on a surface of their own where rows are curved, which takes as long as a fit, in
+    groups of their own: told the sizes that all rows show, they agree on wrong ones too."""
     if not judged:
         return Agreement(0.0)
     x = codes if x is None else as_matrix(x, "x")
@@ -71,7 +72,8 @@ def halves_agree(
             return Agreement(least)
     if bent:
         return Agreement(least)
-    same = [_same(whole, x[np.setdiff1d(order, quarter)], sizes) for quarter in np.array_split(order, QUARTERS)]
+    others = (x[np.setdiff1d(order, quarter)] for quarter in np.array_split(order, QUARTERS))
+    same = [whole.shown_by(each, sizes, cuts=firm) for each in others]
     return Agreement(least, sum(same), QUARTERS)
 
 
@@ -85,11 +87,6 @@ def _told(shown: np.ndarray, codes: np.ndarray, groups: Groups) -> Groups:
     places = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
     home = places[linear_sum_assignment(-known[:, places])[1]]
     return tuple(tuple(np.flatnonzero(home == number).tolist()) for number in range(len(groups)))
-
-
-def _same(whole: Unmixed, x: np.ndarray, sizes: tuple[int, ...] | None) -> bool:
-    """Whether some of the rows, in the coordinates of all, fall into the same groups."""
-    return set(map(frozenset, whole.grouped_anew(x, sizes))) == set(map(frozenset, whole.groups))
 
 
 def _least(shown: np.ndarray, parts: Groups, codes: np.ndarray, groups: Groups, judged: Groups) -> float:

@@ -59,8 +59,7 @@ def _likeliest_cut(
 ) -> LinearGroups:
     """The coarsest groups, or finer ones that are better, where they are so clearly or leave nothing tied once they are
     turned: what ties groups that ICA left a little mixed goes when they are turned apart, what holds a group stays."""
-    latents, clearly = white.shape[1], CLEARLY / np.sqrt(len(white))
-    cuts = [*dict.fromkeys(grouped(end.ties, latents, factor) for factor in CUTS)]
+    clearly, cuts = CLEARLY / np.sqrt(len(white)), cuts_of(end)
     if len(cuts) == 1 and (len(cuts[0]) == 1 or len(white) > MOST_TO_TURN):
         return replace(end, groups=cuts[0])
     coarsest, *finer = [_turned(principal, white, replace(end, groups=each), alive, None, seed)[1] for each in cuts]
@@ -71,6 +70,11 @@ def _likeliest_cut(
         if worth > most and (worth > line or each.left < CUTS[0]):
             best, most = each, worth
     return best
+
+
+def cuts_of(end: LinearGroups) -> list[Groups]:
+    """The groups of its coordinates at several cuts of what ties them, which differ, the coarsest first."""
+    return [*dict.fromkeys(grouped(end.ties, len(end.rotation), factor) for factor in CUTS)]
 
 
 def ends_of_ica(
