@@ -11,6 +11,9 @@ Worlds of `worlds.py`, development seeds (below 1,000). Solved, as `bench_worlds
 What "told" loses, the coordinates lose; what "ours" loses beyond it, grouping and judge. Of each bent world that is
 lost beyond, the log-density of 3,000 fresh rows is printed, with our groups and as told: by a mixture of 24 Gaussians a
 group, and by nearest neighbours. Where ours is as high, no judge that looks at rows alone could have known.
+
+Where a family's groups are to be found (auto-bent-3), ICA and ours are told no sizes, and what the search's own judges
+say of ours and of the truth is printed: where they take ours, a search that had tried the truth would have, too.
 """
 
 import argparse
@@ -32,8 +35,9 @@ from scipy.optimize import linear_sum_assignment
 from bench_worlds import TEST_ROWS, WITHIN, ceiling, wilson
 from partita.measures._ica import jade, picard
 from partita.structure import align, unmixed
+from partita.structure._bent_judges import judge, worth_bent
 from partita.structure._principal import Principal
-from partita.structure._unbending import Bend, Start, unbend
+from partita.structure._unbending import Bend, Start, Unbent, unbend
 
 NEIGHBOURS = 4
 
@@ -99,20 +103,28 @@ def looked_at(job: tuple[str, int]) -> dict:
         start = Start(straight, told_groups(straight(white), train.truth, groups))
         ways.append((unbent(start), start.groups))
         told.append(solves(*ways[-1]))
-    found = {"ICA": unmixed(x, sum(sizes), sizes, bends=False), "ours": unmixed(x, sum(sizes), sizes)}
+    asked = None if FAMILIES[family].told == "auto" else sizes
+    found = {"ICA": unmixed(x, sum(sizes), asked, bends=False), "ours": unmixed(x, sum(sizes), asked)}
     solved = {
         name: bool(align(each.codes(test.x), test.truth, each.groups, groups).r2 > line) for name, each in found.items()
     }
     scaled = (train.truth - train.truth.mean(0)) / train.truth.std(0)
     left, _, right = np.linalg.svd(np.linalg.lstsq(white, scaled, rcond=None)[0])
     nearest = Start(Bend.straight(left @ right), tuple(map(tuple, groups)))
-    truth = {"truth": solves(unbent(nearest), nearest.groups)} if bent else {}
-    nats = {}
-    if bent and any(told) and not solved["ours"]:
+    truth, nats = {}, {}
+    if bent:
+        ended = unbent(nearest)
+        truth = {"truth": solves(ended, nearest.groups)}
+    if bent and not solved["ours"]:
         ours = found["ours"]
         bend = Bend.straight(ours.rotation) if ours.bend is None else ours.bend
-        nats = {"nats ours": explained(bend, ours.groups, white, fresh)}
-        nats["nats told"] = explained(*ways[told.index(True)], white, fresh)
+        if any(told):
+            nats = {"nats ours": explained(bend, ours.groups, white, fresh)}
+            nats["nats told"] = explained(*ways[told.index(True)], white, fresh)
+        if asked is None:
+            each = [(bend, ours.groups, ours.bend is not None), (ended, nearest.groups, True)]
+            ends = [Unbent(Start(codes, groups, bends), codes, 0.0) for codes, groups, bends in each]
+            nats["judged"] = [round(float(value), 3) for value, _ in judge(ends, white, 0, worth_bent)]
     return {"family": family, "seed": seed, "rows": len(x), "told": any(told), **solved, **truth, **nats}
 
 
@@ -146,6 +158,9 @@ def main() -> None:
             pairs = zip(row.get("nats ours", ()), row.get("nats told", ()))
             shown = " | ".join(f"{ours:.3f} {told:.3f}" for ours, told in pairs)
             print(f"{row['family']} {row['seed']}, {row['rows']} rows: {shown}")
+    for row in sorted(rows, key=lambda row: (row["family"], row["seed"])):
+        if "judged" in row:
+            print(f"{row['family']} {row['seed']}: judged {row['judged'][0]}, the truth {row['judged'][1]}")
 
 
 if __name__ == "__main__":
