@@ -23,7 +23,9 @@ def rows():
 
 @pytest.fixture(scope="module")
 def counts():
-    rng = np.random.default_rng(5)  # of its own: shared, it would draw other rows in another order of tests
+    # of its own: shared, it would draw other rows in another order of tests. How well hidden counts are predicted hangs
+    # on the draw: of seeds 0 to 5 the score is .30, .31, .31, .44, .36, .50, and this is the last
+    rng = np.random.default_rng(5)
     causes = rng.normal(size=(400, 2))
     return rng.poisson(np.exp(0.7 * causes @ rng.normal(size=(2, 10)) + 1)).astype(np.float64)
 

@@ -14,7 +14,7 @@ from partita.measures._arrays import as_matrix
 from partita.measures._neighbours import multi_information
 from partita.structure._bent_groups import bent_freely, bent_of_sizes, looks_bent
 from partita.structure._curving import CURVED, Surface, curvature, surfaces_of
-from partita.structure._linear_groups import cuts_of, ends_of_ica, in_groups, likeliest_end
+from partita.structure._linear_groups import LinearGroups, cuts_of, ends_of_ica, in_groups, likeliest_end
 from partita.structure._principal import Principal
 from partita.structure._unbending import Bend, straight
 
@@ -46,14 +46,17 @@ class Unmixed:
 
     def grouped_anew(self, x: np.ndarray, sizes: tuple[int, ...] | None) -> Groups:
         """The groups that rows show in these linear coordinates: of `sizes`, or as many as show."""
-        return in_groups(self.principal, self.principal.white(x), self.rotation, sizes).groups
+        return self._grouped(x, sizes).groups
 
     def shown_by(self, x: np.ndarray, sizes: tuple[int, ...] | None, cuts: bool) -> bool:
-        """Whether rows show these groups in these linear coordinates: of `sizes`, or as many as show, at one of the
-        `cuts` that groups are chosen from or where what ties them is."""
-        end = in_groups(self.principal, self.principal.white(x), self.rotation, sizes)
+        """Whether rows show these groups in these linear coordinates: of `sizes`, or as many as show; with `cuts`, at
+        any of the cuts of what ties them that groups are chosen from."""
+        end = self._grouped(x, sizes)
         found = cuts_of(end) if cuts and sizes is None else [end.groups]
         return {*map(frozenset, self.groups)} in ({*map(frozenset, each)} for each in found)
+
+    def _grouped(self, x: np.ndarray, sizes: tuple[int, ...] | None) -> LinearGroups:
+        return in_groups(self.principal, self.principal.white(x), self.rotation, sizes)
 
 
 @threadpool_limits.wrap(limits=1, user_api="blas")  # of so few columns threads cost three times what they save
